@@ -1,0 +1,105 @@
+"""Long-term memory for LLM agents: six kinds of memory, four strata, one engine.
+
+    memory = memstrata.open("memory.db")
+
+Importing the package is cheap: all but the errors is fetched from its module at first use, so
+that neither numpy nor a model is loaded before it is needed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from memstrata._version import __version__
+from memstrata.errors import (
+    BudgetExceeded,
+    Conflict,
+    InvalidInput,
+    MemstrataError,
+    ModelFailed,
+    NotFound,
+    PermissionDenied,
+    SchemaTooNew,
+    ScopeRequired,
+    StoreUnavailable,
+    VaultUnavailable,
+)
+
+if TYPE_CHECKING:
+    from memstrata.config import open, open_async
+    from memstrata.memory import AsyncMemory
+    from memstrata.records import (
+        Batch,
+        Change,
+        Context,
+        Entity,
+        ErasureReceipt,
+        Evidence,
+        Hit,
+        Ledger,
+        Message,
+        Page,
+        Receipt,
+        Record,
+        Results,
+        Scope,
+        Skipped,
+        TimeSpan,
+    )
+    from memstrata.sync import Memory
+
+__all__ = [
+    "AsyncMemory",
+    "Batch",
+    "BudgetExceeded",
+    "Change",
+    "Conflict",
+    "Context",
+    "Entity",
+    "ErasureReceipt",
+    "Evidence",
+    "Hit",
+    "InvalidInput",
+    "Ledger",
+    "Memory",
+    "MemstrataError",
+    "Message",
+    "ModelFailed",
+    "NotFound",
+    "Page",
+    "PermissionDenied",
+    "Receipt",
+    "Record",
+    "Results",
+    "SchemaTooNew",
+    "Scope",
+    "ScopeRequired",
+    "Skipped",
+    "StoreUnavailable",
+    "TimeSpan",
+    "VaultUnavailable",
+    "__version__",
+    "open",
+    "open_async",
+]
+
+_ELSEWHERE = {
+    "AsyncMemory": "memstrata.memory",
+    "Memory": "memstrata.sync",
+    "open": "memstrata.config",
+    "open_async": "memstrata.config",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name not loaded yet (PEP 562); the records are all that `_ELSEWHERE` leaves out."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_ELSEWHERE.get(name, "memstrata.records")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,92 @@
+"""What every kind of memory has in common, and what each must say about itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import ClassVar, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, NaiveDatetime
+
+from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
+
+__all__ = ["KindModel", "Revision"]
+
+Revision = Literal["unchanged", "version", "supersede"]
+Instant = AwareDatetime | NaiveDatetime
+
+
+class KindModel(BaseModel):
+    """The writable fields of one record; each kind adds its own.
+
+    A naive date-time is read in the user's time zone by the verb that takes the record.
+    """
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    name_of_kind: ClassVar[str]
+    code: ClassVar[int]
+    """The kind's number in index headers; never reused."""
+    prefix: ClassVar[str]
+    """What ids of this kind begin with."""
+    block: ClassVar[str]
+    """The tag this kind's items stand in when they are put before a model."""
+    always: ClassVar[bool] = False
+    """Whether `context` shows every record of the kind, whatever the query."""
+
+    title: str | None = Field(default=None, max_length=500)
+    tags: list[str] = Field(default_factory=list[str])
+    metadata: JsonObject = Field(default_factory=dict[str, JsonValue])
+    path: str | None = None
+    occurred_at: Instant | None = None
+    ended_at: Instant | None = None
+    valid_from: Instant | None = None
+    valid_to: Instant | None = None
+    expires_at: Instant | None = None
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+    trust: Trust = "user"
+    sensitivity: Sensitivity = "low"
+    evidence: list[Evidence | str] = Field(default_factory=list[Evidence | str])
+
+    @classmethod
+    def own_fields(cls) -> frozenset[str]:
+        """The names of the fields that only this kind has."""
+        return frozenset(cls.model_fields) - frozenset(KindModel.model_fields) - {"kind"}
+
+    def fields(self) -> JsonObject:
+        """The kind's own fields as plain JSON, without the ones left empty."""
+        return self.model_dump(mode="json", include=set(self.own_fields()), exclude_none=True)
+
+    def admit(self) -> None:
+        """Raise our error if a record like this cannot be stored at all."""
+
+    def heading(self) -> str:
+        """A short title, made from the fields."""
+        raise NotImplementedError
+
+    def body(self) -> str:
+        """The text that is shown and indexed."""
+        raise NotImplementedError
+
+    def identity(self) -> tuple[JsonValue, ...]:
+        """What makes two records of this kind the same; by default all that is its own."""
+        return (json.dumps(self.fields(), sort_keys=True, ensure_ascii=False),)
+
+    def fingerprint(self) -> str:
+        """A hash of the kind and the identity: equal for exact duplicates."""
+        text = json.dumps([self.name_of_kind, *self.identity()], ensure_ascii=False)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @classmethod
+    def revise(cls, old: Record, new: KindModel, touched: frozenset[str]) -> Revision:
+        """The kind's rule for change, given the fields an update names.
+
+        `version` replaces the old text by the new; `supersede` keeps the old record as what was
+        true until then, and makes a new one.
+        """
+        return "version"
+
+    @classmethod
+    def render(cls, record: Record) -> str:
+        """One record as it stands in a prompt (plain text, one or more lines)."""
+        return record.text

@@ -1,0 +1,50 @@
+"""Core memory: who the user is and how the agent should be; always before the model, whole."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from memstrata.kinds.base import KindModel
+from memstrata.records import Record
+
+__all__ = ["Core"]
+
+
+class Core(KindModel):
+    """One block of core memory: one per label, held within a character limit."""
+
+    name_of_kind: ClassVar[str] = "core"
+    code: ClassVar[int] = 0
+    prefix: ClassVar[str] = "core"
+    block: ClassVar[str] = "core_memory"
+    always: ClassVar[bool] = True
+
+    kind: Literal["core"] = "core"
+    label: str = Field(min_length=1, max_length=64)
+    """`persona` (the agent), `human` (the user), or a label of your own."""
+    value: str = ""
+    limit: int = Field(default=2000, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _within_limit(self) -> Self:
+        if len(self.value) > self.limit:
+            raise ValueError(
+                f"core block {self.label!r} holds at most {self.limit} characters and got "
+                f"{len(self.value)}: shorten the value or raise `limit`"
+            )
+        return self
+
+    def heading(self) -> str:
+        return self.title or self.label
+
+    def body(self) -> str:
+        return self.value
+
+    def identity(self) -> tuple[JsonValue, ...]:
+        return (self.label.casefold(),)
+
+    @classmethod
+    def render(cls, record: Record) -> str:
+        return f"{record.fields['label']}:\n{record.text}"

@@ -1,0 +1,357 @@
+"""The nouns: messages, records and what the verbs return.
+
+Values only. They are immutable, validated when made, and know nothing of stores, models or
+surfaces. Times are aware `datetime`s; ids are strings, `<prefix>_<UUIDv7 in hex>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, Literal, TypeVar, overload
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+__all__ = [
+    "Batch",
+    "BatchState",
+    "Change",
+    "Chunk",
+    "Context",
+    "ContextItem",
+    "Entity",
+    "ErasureReceipt",
+    "Evidence",
+    "Hit",
+    "JsonObject",
+    "Ledger",
+    "Lifecycle",
+    "Message",
+    "Method",
+    "Page",
+    "Receipt",
+    "Record",
+    "Results",
+    "Scope",
+    "Sensitivity",
+    "Skipped",
+    "Stratum",
+    "TimeSpan",
+    "Trust",
+    "instant",
+    "micros",
+]
+
+JsonObject = dict[str, JsonValue]
+
+Trust = Literal["user", "agent", "tool", "web", "import"]
+Sensitivity = Literal["low", "medium", "high"]
+Lifecycle = Literal["current", "past", "retired", "review"]
+BatchState = Literal["pending", "running", "done", "failed", "undone"]
+Method = Literal["hybrid", "embedding", "bm25", "string_match"]
+Stratum = Literal["messages", "episodes", "records", "themes"]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(when: datetime) -> int:
+    """An aware date-time as microseconds since the Unix epoch, UTC."""
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def instant(when: int) -> datetime:
+    """Microseconds since the Unix epoch as a UTC date-time."""
+    return _EPOCH + timedelta(microseconds=when)
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scope(_Value):
+    """Whose memory: a tenant, and in it a user, an agent, or an agent for a user."""
+
+    tenant: str = "default"
+    user_id: str | None = None
+    agent_id: str | None = None
+
+
+class TimeSpan(_Value):
+    """A half-open interval `[start, end)` that a piece of text refers to."""
+
+    start: datetime
+    end: datetime
+    text: str
+    """The words that say so, as they stand in the source."""
+
+
+class Message(_Value):
+    """One original turn, append-only (stratum 0)."""
+
+    id: str
+    external_id: str | None = None
+    """The id the caller gave it; the same one is stored once per scope."""
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    role: str
+    name: str | None = None
+    """The speaker, where the role alone does not say it."""
+    content: str
+    parts: list[JsonObject] = Field(default_factory=list[JsonObject])
+    """What came with the text and is not text: images, tool calls, as they were given."""
+    occurred_at: datetime
+    recorded_at: datetime
+    hidden_at: datetime | None = None
+    """When an undo took the message out of default reads."""
+    trust: Trust = "user"
+    tags: list[str] = Field(default_factory=list[str])
+    metadata: JsonObject = Field(default_factory=dict[str, JsonValue])
+    spans: list[TimeSpan] = Field(default_factory=list[TimeSpan])
+    batch_id: str
+
+    @property
+    def speaker(self) -> str:
+        """The name if there is one, else the role."""
+        return self.name or self.role
+
+
+class Evidence(_Value):
+    """A link from a record to a message (or import source) that supports it."""
+
+    source_id: str
+    quote: str | None = None
+
+
+class Record(_Value):
+    """One version of one memory of one of the six kinds.
+
+    `fields` holds what is particular to the kind, validated by it; everything else is common to
+    all kinds. `title` and `text` are rendered by the kind from its fields.
+    """
+
+    id: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    kind: str
+    version: int = 1
+    title: str
+    text: str
+    fields: JsonObject
+    tags: list[str] = Field(default_factory=list[str])
+    metadata: JsonObject = Field(default_factory=dict[str, JsonValue])
+    path: str | None = None
+    occurred_at: datetime | None = None
+    ended_at: datetime | None = None
+    recorded_at: datetime
+    """When this version was written."""
+    created_at: datetime
+    """When the first version was written."""
+    closed_at: datetime | None = None
+    """When this version was replaced by the next one, or taken back."""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    retired_at: datetime | None = None
+    expires_at: datetime | None = None
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+    trust: Trust = "user"
+    sensitivity: Sensitivity = "low"
+    lifecycle: Lifecycle = "current"
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    fingerprint: str
+    evidence: list[Evidence] = Field(default_factory=list[Evidence])
+    batch_id: str
+
+
+class Chunk(_Value):
+    """A passage of a long message or resource: characters `[start, end)` of its text."""
+
+    start: int
+    end: int
+
+
+class Entity(_Value):
+    """A person, place, organisation, product or named thing, and how it is written."""
+
+    id: str
+    name: str
+    type: str
+    aliases: list[str] = Field(default_factory=list[str])
+
+
+class Ledger(_Value):
+    """What a call cost."""
+
+    model_calls: int = 0
+    embedding_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    milliseconds: float = 0.0
+
+
+class Skipped(_Value):
+    """An input item that was not stored as given, or not at all, and why."""
+
+    index: int | None
+    """Its place in the list given; `None` when it concerns the whole call."""
+    reason: str
+    id: str | None = None
+    """The stored message or record that already says it, if that is the reason."""
+    stored: bool = False
+    """True when the item was stored all the same (masked, repaired, not distilled)."""
+
+
+class Change(_Value):
+    """One entry of the change log: who did what to what, from which evidence, when and why."""
+
+    id: str
+    batch_id: str
+    op: str
+    target_id: str
+    version_before: int | None = None
+    version_after: int | None = None
+    before: Record | None = None
+    after: Record | None = None
+    actor: str
+    reason: str = ""
+    evidence: list[str] = Field(default_factory=list[str])
+    at: datetime
+
+
+class Receipt(_Value):
+    """What a writing verb did: what is stored, what changed, what was skipped and why."""
+
+    batch_id: str
+    state: BatchState
+    reason: str | None = None
+    """Why the state is `failed`, or what was left undone."""
+    message_ids: list[str] = Field(default_factory=list[str])
+    record_ids: list[str] = Field(default_factory=list[str])
+    changes: list[Change] = Field(default_factory=list[Change])
+    skipped: list[Skipped] = Field(default_factory=list[Skipped])
+    ledger: Ledger = Ledger()
+
+
+class Batch(_Value):
+    """One call that writes, and how far it has got."""
+
+    id: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    verb: str
+    actor: str
+    state: BatchState
+    reason: str | None = None
+    attempts: int = 0
+    messages: int = 0
+    changes: int = 0
+    created_at: datetime
+    finished_at: datetime | None = None
+    idempotency_key: str | None = None
+
+
+class Hit(_Value):
+    """One thing found, with why: its score, the signals it was made of, and its evidence."""
+
+    id: str
+    stratum: Stratum
+    kind: str | None = None
+    text: str
+    """The message or record; of a long one, the passage that matched."""
+    occurred_at: datetime | None = None
+    score: float
+    """In [0, 1]; results come in its order."""
+    signals: dict[str, float] = Field(default_factory=dict[str, float])
+    evidence: list[Evidence] = Field(default_factory=list[Evidence])
+    record: Record | None = None
+    message: Message | None = None
+
+
+class Results(_Value):
+    """Hits in order of score; iterates and indexes like a list."""
+
+    hits: list[Hit]
+    answerable: bool
+    """Whether the evidence found is strong enough to answer from."""
+    confidence: float
+    ledger: Ledger = Ledger()
+    notes: list[str] = Field(default_factory=list[str])
+    """What was degraded, in words: for instance vectors of another model, so keywords only."""
+    plan: JsonObject | None = None
+    """With `explain=True`: the terms, names, window and weights used."""
+
+    def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
+        return self.hits[index]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The results as plain JSON types."""
+        return self.model_dump(mode="json")
+
+
+class ContextItem(_Value):
+    """One remembered thing as it stands in a prompt."""
+
+    id: str
+    kind: str
+    """One of the six kinds, or `messages`."""
+    text: str
+    occurred_at: datetime | None = None
+    score: float | None = None
+    tokens: int
+    reason: str | None = None
+    """For a dropped item: why it is not in the prompt."""
+
+
+class Context(_Value):
+    """What to put before a model: `str(context)` is the prompt text."""
+
+    text: str
+    items: list[ContextItem] = Field(default_factory=list[ContextItem])
+    dropped: list[ContextItem] = Field(default_factory=list[ContextItem])
+    topics: list[str] = Field(default_factory=list[str])
+    window: TimeSpan | None = None
+    tokens: int = 0
+    ledger: Ledger = Ledger()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ErasureReceipt(_Value):
+    """What was, or with `dry_run` would be, erased for good."""
+
+    state: Literal["done", "pending", "dry_run"]
+    reason: str | None = None
+    messages: int = 0
+    records: int = 0
+    versions: int = 0
+    chunks: int = 0
+    ids: list[str] = Field(default_factory=list[str])
+
+
+T = TypeVar("T")
+
+
+class Page(_Value, Generic[T]):
+    """A slice of a listing; pass `next` as `cursor` to go on, `None` means the end."""
+
+    items: list[T]
+    next: str | None = None
+
+    def __iter__(self) -> Iterator[T]:  # type: ignore[override]
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)

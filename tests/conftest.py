@@ -1,0 +1,50 @@
+"""What all tests share: one async backend, settings of their own, the development data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+IN_CI = bool(os.environ.get("CI"))
+
+# Machines are shared and slow at times: an example may take long, but never be skipped silently.
+hypothesis.settings.register_profile("default", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if IN_CI else "default")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_yours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody's configuration steers a test, and no test writes to anybody's default store."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("MEMSTRATA_") and name != "MEMSTRATA_DATA":
+                patch.delenv(name)
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+            patch.setenv(name, str(home / name.lower()))
+        yield
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The development data; without it the test is skipped, in CI it fails."""
+    named = os.environ.get("MEMSTRATA_DATA")
+    if named:
+        folder = Path(named)
+        if not folder.is_dir():
+            pytest.fail(f"MEMSTRATA_DATA={named} is not a folder")
+        return folder
+    why = "needs real data: set MEMSTRATA_DATA to the folder that holds it"
+    if IN_CI:
+        pytest.fail(why)
+    pytest.skip(why)
