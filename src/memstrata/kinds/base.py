@@ -12,7 +12,7 @@ from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 
 __all__ = ["KindModel", "Revision"]
 
-Revision = Literal["unchanged", "version", "supersede"]
+Revision = Literal["version", "supersede"]
 Instant = AwareDatetime | NaiveDatetime
 
 
@@ -82,7 +82,7 @@ class KindModel(BaseModel):
         """The kind's rule for change, given the fields an update names.
 
         `version` replaces the old text by the new; `supersede` keeps the old record as what was
-        true until then, and makes a new one.
+        true until then, and makes a new one. An update that changes nothing is never written.
         """
         return "version"
 

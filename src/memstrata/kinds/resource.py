@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.base import KindModel, Revision
+from memstrata.kinds.base import KindModel
 from memstrata.records import Record
 
 __all__ = ["Resource"]
@@ -38,11 +38,6 @@ class Resource(KindModel):
     def identity(self) -> tuple[JsonValue, ...]:
         digest = hashlib.blake2b(self.content.encode(), digest_size=16).hexdigest()
         return (self.title, digest)
-
-    @classmethod
-    def revise(cls, old: Record, new: KindModel, touched: frozenset[str]) -> Revision:
-        same = old.fingerprint == new.fingerprint() and touched <= {"title", "content"}
-        return "unchanged" if same else "version"
 
     @classmethod
     def render(cls, record: Record) -> str:

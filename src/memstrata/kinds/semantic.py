@@ -52,5 +52,5 @@ class Semantic(KindModel):
 
     @classmethod
     def revise(cls, old: Record, new: KindModel, touched: frozenset[str]) -> Revision:
-        stated = cls.own_fields() & touched
-        return "supersede" if stated and "valid_from" in touched else "version"
+        dated = "valid_from" in touched and new.valid_from is not None
+        return "supersede" if dated and new.fields() != old.fields else "version"

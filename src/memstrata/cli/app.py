@@ -1,0 +1,75 @@
+"""The table of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from memstrata._version import __version__
+from memstrata.cli import operate, recall, remember
+from memstrata.cli.call import Options, before, shared
+from memstrata.cli.output import as_json, write
+
+__all__ = ["app"]
+
+_REMEMBER = "Remember and change"
+_RECALL = "Recall and browse"
+_RUN = "Run it"
+
+_COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
+    ("add", _REMEMBER, remember.add),
+    ("create", _REMEMBER, remember.create),
+    ("update", _REMEMBER, remember.update),
+    ("retire", _REMEMBER, remember.retire),
+    ("undo", _REMEMBER, remember.undo),
+    ("forget", _REMEMBER, remember.forget),
+    ("search", _RECALL, recall.search),
+    ("context", _RECALL, recall.context),
+    ("get", _RECALL, recall.get),
+    ("list", _RECALL, recall.list_),
+    ("messages", _RECALL, recall.messages),
+    ("history", _RECALL, recall.history),
+    ("batches", _RUN, operate.batches),
+    ("wait-for", _RUN, operate.wait_for),
+    ("retry", _RUN, operate.retry),
+    ("scopes", _RUN, operate.scopes),
+    ("stats", _RUN, operate.stats),
+    ("doctor", _RUN, operate.doctor),
+    ("verify", _RUN, operate.verify),
+    ("dump", _RUN, operate.dump),
+    ("load", _RUN, operate.load),
+    ("set-user", _RUN, remember.set_user),
+    ("kinds", _RUN, operate.kinds),
+)
+
+app = typer.Typer(
+    name="memstrata",
+    help="Long-term memory for LLM agents.",
+    epilog="A command's own options: memstrata COMMAND --help",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+bench = typer.Typer(help="Measure recall and speed.", no_args_is_help=True, rich_markup_mode="rich")
+
+for _name, _panel, _function in _COMMANDS:
+    app.command(_name, rich_help_panel=_panel)(shared(_function))
+bench.command("locomo")(shared(operate.bench_locomo))
+bench.command("speed")(shared(operate.bench_speed))
+app.add_typer(bench, name="bench", rich_help_panel=_RUN)
+
+
+def _first(ctx: typer.Context, options: Options, *, version: bool) -> None:
+    if version:
+        value = {"memstrata": __version__}
+        write(as_json(value) if options.json else f"memstrata {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        write(ctx.get_help())
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version.")]
+app.callback(invoke_without_command=True)(before(_first, version=Version))

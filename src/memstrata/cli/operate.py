@@ -1,0 +1,222 @@
+"""Commands that run a store: batches, counts, checks, dumps, and the benchmarks."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memstrata.cli import render
+from memstrata.cli.bulk import progress
+from memstrata.cli.call import Call
+from memstrata.cli.output import bold, columns, indented, join, plural, safe
+from memstrata.errors import MemstrataError
+
+__all__ = [
+    "batches",
+    "bench_locomo",
+    "bench_speed",
+    "doctor",
+    "dump",
+    "kinds",
+    "load",
+    "retry",
+    "scopes",
+    "stats",
+    "verify",
+    "wait_for",
+]
+
+BatchId = Annotated[str, typer.Argument(help="The batch.", show_default=False)]
+Out = Annotated[
+    Path | None, typer.Option(help="Write the figures to this file as JSON.", show_default=False)
+]
+
+
+def batches(
+    call: Call,
+    *,
+    state: Annotated[
+        str | None,
+        typer.Option(help="pending, running, done, failed or undone.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
+    cursor: Annotated[
+        str | None, typer.Option(help="Go on where the last page ended.", show_default=False)
+    ] = None,
+) -> None:
+    """List the calls that wrote, newest first, and how far each has got."""
+    page, zone = call.zoned(lambda memory: memory.batches(state=state, limit=limit, cursor=cursor))
+    call.show(page, lambda: render.batches(page, zone))
+
+
+def wait_for(
+    call: Call,
+    batch_id: BatchId,
+    *,
+    timeout: Annotated[
+        float | None, typer.Option(help="At most so many seconds.", show_default=False)
+    ] = None,
+) -> None:
+    """Work a batch off and wait until it has ended; exit code 1 if it is not done then."""
+    batch, zone = call.zoned(lambda memory: memory.wait_for(batch_id, timeout=timeout), embeds=True)
+    call.show(batch, lambda: render.one_batch(batch, zone))
+    if batch.state not in ("done", "undone"):
+        raise typer.Exit(1)
+
+
+def retry(call: Call, batch_id: BatchId) -> None:
+    """Do again what a failed batch left undone; nothing is stored twice."""
+    batch, zone = call.zoned(lambda memory: memory.retry(batch_id), embeds=True)
+    call.show(batch, lambda: render.one_batch(batch, zone))
+    if batch.state != "done":
+        raise typer.Exit(1)
+
+
+def scopes(call: Call) -> None:
+    """List the users and agents in the store."""
+    rows = call.store(lambda memory: memory.scopes(), reads=True, embeds=False)
+    head = ("user", "agent", "messages", "records")
+    table = [(row["user_id"], row["agent_id"], row["messages"], row["records"]) for row in rows]
+    call.show(rows, lambda: columns(table, head=head) if table else "nobody is in the store yet")
+
+
+def stats(call: Call) -> None:
+    """Count what a user or agent has."""
+    counted = call.scoped(lambda memory: memory.stats(), reads=True, embeds=False)
+    call.show(counted, lambda: _stats(counted))
+
+
+def _stats(counted: dict[str, Any]) -> str:
+    rows: list[tuple[str, Any]] = []
+    for name, value in counted.items():
+        if name == "records":
+            rows += [
+                (join([kind, "" if lifecycle == "current" else lifecycle], " "), count)
+                for kind, by_lifecycle in value.items()
+                for lifecycle, count in by_lifecycle.items()
+            ]
+        else:
+            rows.append((name.replace("_", " "), value))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(
+        f"{name:{width}}  {value:,}" if isinstance(value, int) else f"{name:{width}}  {value}"
+        for name, value in rows
+    )
+
+
+def doctor(call: Call) -> None:
+    """Try every part and say what works; exit code 1 if something does not."""
+    try:
+        checks = call.store(lambda memory: memory.doctor(), reads=True)
+    except MemstrataError as error:
+        checks = [{"check": "open", "ok": False, "detail": str(error)}]
+    call.show(
+        checks,
+        lambda: "\n".join(
+            safe(f"{'ok  ' if item['ok'] else 'FAIL'}  {item['check']:9} {item['detail']}")
+            for item in checks
+        ),
+    )
+    if not all(item["ok"] for item in checks):
+        raise typer.Exit(1)
+
+
+def verify(call: Call) -> None:
+    """Check the whole store, or with --user one user; exit code 1 if something is wrong."""
+    problems = call.store(lambda memory: memory.verify(**call.owner), reads=True, embeds=False)
+    call.show(problems, lambda: safe("\n".join(problems)) or "the store is sound")
+    if problems:
+        raise typer.Exit(1)
+
+
+def dump(
+    call: Call,
+    path: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+) -> None:
+    """Write the whole store, or with --user one user, as JSON lines."""
+    with progress("writing", None):
+        count = call.store(lambda memory: memory.dump(path, **call.owner), reads=True, embeds=False)
+    whose = join([f"{k.partition('_')[0]} {v}" for k, v in call.owner.items() if v], ", ")
+    call.show(
+        {"path": str(path), "rows": count},
+        lambda: f"wrote {plural(count, 'row')} of {whose or 'the whole store'} to {path}",
+    )
+
+
+def load(
+    call: Call,
+    path: Annotated[Path, typer.Argument(help="A file that `dump` wrote.", show_default=False)],
+) -> None:
+    """Read a dump; what is there already is left alone."""
+    with progress("reading", None):
+        count = call.store(lambda memory: memory.load(path))
+    call.show({"path": str(path), "new": count}, lambda: f"{plural(count, 'row')} were new")
+
+
+def kinds(call: Call) -> None:
+    """Describe the six kinds of memory and their fields."""
+    described = importlib.import_module("memstrata.kinds").describe()
+    call.show(
+        described,
+        lambda: "\n\n".join(
+            f"{bold(kind['kind'])}\n{indented(inspect.cleandoc(kind['about']))}\n"
+            f"{indented('fields: ' + ', '.join(kind['fields']))}"
+            for kind in described
+        ),
+    )
+
+
+def bench_locomo(
+    call: Call,
+    *,
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="A LoCoMo file, or the folder that has it.",
+            envvar="MEMSTRATA_DATA",
+            show_default=False,
+        ),
+    ],
+    out: Out = None,
+    limit: Annotated[int, typer.Option(help="How many messages each search returns.")] = 50,
+) -> None:
+    """Measure how well evidence is found, on the LoCoMo conversations."""
+    locomo = importlib.import_module("memstrata.bench.locomo")
+    figures = locomo.run_locomo(
+        data, out, call.settings.embedder, limit=limit, console=_beside(call)
+    )
+    _figures(call, figures)
+
+
+def bench_speed(
+    call: Call,
+    *,
+    out: Out = None,
+    peer: Annotated[
+        str | None, typer.Option(help="Measure this one too: mem0.", show_default=False)
+    ] = None,
+    peer_env: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the peer's environment.", show_default=False),
+    ] = None,
+) -> None:
+    """Measure speed, size and memory on this machine."""
+    speed = importlib.import_module("memstrata.bench.speed")
+    figures = speed.run_speed(
+        out, call.settings.embedder, peer=peer, peer_env=peer_env, console=_beside(call)
+    )
+    _figures(call, figures)
+
+
+def _beside(call: Call) -> object:
+    """Tables go to standard error when standard output is for JSON."""
+    return importlib.import_module("rich.console").Console(stderr=call.options.json)
+
+
+def _figures(call: Call, figures: object) -> None:
+    if call.options.json:
+        call.show(figures, str)

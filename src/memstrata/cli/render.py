@@ -1,0 +1,271 @@
+"""Messages, records and receipts as text for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
+
+from memstrata.cli.output import (
+    bold,
+    columns,
+    dim,
+    indented,
+    join,
+    plural,
+    safe,
+    shorten,
+    stamp,
+)
+
+if TYPE_CHECKING:
+    from memstrata.records import (
+        Batch,
+        Change,
+        ErasureReceipt,
+        Evidence,
+        Hit,
+        Message,
+        Page,
+        Receipt,
+        Record,
+        Results,
+    )
+
+__all__ = [
+    "amounts",
+    "batches",
+    "changes",
+    "erasure",
+    "hits",
+    "messages",
+    "one_batch",
+    "receipt",
+    "records",
+    "skipped",
+    "whole",
+]
+
+_LONG = 600
+_OF_A_VERSION = frozenset(
+    {"text", "version", "fields", "fingerprint", "recorded_at", "closed_at", "batch_id", "evidence"}
+)
+_APART = ("content", "text", "fingerprint")
+
+
+def hits(results: Results, zone: tzinfo, *, explain: bool) -> str:
+    """What was found, best first, each with where it is from and why it is here."""
+    if not results.hits:
+        return "nothing was found"
+    parts = [_hit(number, hit, zone) for number, hit in enumerate(results.hits, 1)]
+    answer = "enough to answer from" if results.answerable else "not enough to answer from"
+    parts.append(dim(f"{answer} (confidence {results.confidence:.2f})"))
+    if explain and results.plan is not None:
+        plan = json.dumps(results.plan, ensure_ascii=False, indent=2)
+        parts.append(f"{bold('plan')}\n{indented(safe(plan))}")
+    return "\n\n".join(parts)
+
+
+def _hit(number: int, hit: Hit, zone: tzinfo) -> str:
+    head = join([f"{number}.", f"{hit.score:.2f}", *_source(hit), stamp(hit.occurred_at, zone)])
+    signals = join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
+    return "\n".join(
+        [
+            bold(safe(head)),
+            indented(safe(shorten(hit.text, _LONG))),
+            indented(dim(join([hit.id, signals]))),
+        ]
+    )
+
+
+def _source(hit: Hit) -> list[str | None]:
+    if hit.message is not None:
+        session = hit.message.session_id
+        return [hit.message.speaker, f"session {session}" if session else None]
+    return [hit.kind, _lifecycle(hit.record)]
+
+
+def _lifecycle(record: Record | None) -> str | None:
+    return None if record is None or record.lifecycle == "current" else record.lifecycle
+
+
+def messages(page: Page[Message], zone: tzinfo) -> str:
+    """Messages in their order, a line of who and when over each."""
+    if not page.items:
+        return "no messages"
+    return "\n\n".join([*(_message(each, zone) for each in page.items), *_more(page)])
+
+
+def _message(message: Message, zone: tzinfo) -> str:
+    head = join(
+        [
+            stamp(message.occurred_at, zone),
+            message.speaker,
+            message.session_id and f"session {message.session_id}",
+            "undone" if message.hidden_at else None,
+        ]
+    )
+    lines = [
+        f"{bold(safe(head))}  {dim(message.id)}",
+        indented(safe(shorten(message.content, _LONG))),
+    ]
+    if message.parts:
+        lines.append(indented(dim(f"and {plural(len(message.parts), 'part')} that is no text")))
+    return "\n".join(lines)
+
+
+def records(page: Page[Record], zone: tzinfo) -> str:
+    """Records in their order, a line of what and when over each."""
+    if not page.items:
+        return "no records"
+    return "\n\n".join([*(_record(each, zone) for each in page.items), *_more(page)])
+
+
+def _record(record: Record, zone: tzinfo) -> str:
+    head = join([record.kind, record.title, _lifecycle(record), _when(record, zone)])
+    lines = [f"{bold(safe(head))}  {dim(record.id)}"]
+    if record.text != record.title:
+        lines.append(indented(safe(shorten(record.text, _LONG))))
+    return "\n".join(lines)
+
+
+def _when(record: Record, zone: tzinfo) -> str:
+    start, end = record.occurred_at or record.valid_from, record.ended_at or record.valid_to
+    return join([stamp(start, zone), end and f"until {stamp(end, zone)}"], " ")
+
+
+def _more(page: Page[Any]) -> list[str]:
+    return [dim(f"there are more: --cursor {page.next}")] if page.next else []
+
+
+def whole(found: Message | Record, zone: tzinfo) -> str:
+    """Everything that is known of one message or record."""
+    rows: list[str] = []
+    for name in type(found).model_fields:
+        item = getattr(found, name)
+        if name not in _APART and item not in (None, "", [], {}):
+            text = _evidence(item) if name == "evidence" else _value(item, zone)
+            rows.append(f"{name:14}{safe(text)}".replace("\n", "\n" + " " * 14))
+    text = getattr(found, "content", None) or getattr(found, "text", "")
+    return "\n".join([*rows, "", safe(text)])
+
+
+def _value(item: Any, zone: tzinfo) -> str:
+    """One value as a person reads it."""
+    if hasattr(item, "astimezone"):
+        return stamp(item, zone)
+    if isinstance(item, list | dict):
+        return json.dumps(item, ensure_ascii=False, default=str)
+    return str(item)
+
+
+def _evidence(given: Sequence[Evidence]) -> str:
+    return ", ".join(
+        f"{each.source_id} “{each.quote}”" if each.quote else each.source_id for each in given
+    )
+
+
+def receipt(done: Receipt) -> str:
+    """What a writing verb did."""
+    known = {item.id for item in done.skipped if not item.stored}
+    lines = [f"stored {each}" for each in done.message_ids if each not in known]
+    lines += [_change(change) for change in done.changes]
+    lines += [
+        skipped(item.reason, item.id, item.stored)
+        for item in done.skipped
+        if item.index is not None
+    ]
+    text = safe("\n".join(lines)) or "nothing was changed"
+    if not done.message_ids and not done.record_ids and not done.changes:
+        return text
+    return f"{text}\n{dim(done.batch_id)}{'' if done.state == 'done' else f' is {done.state}'}"
+
+
+def skipped(reason: str, known: str | None, stored: bool) -> str:
+    """What was not taken as it was given."""
+    if stored:
+        return f"note: {reason}"
+    return f"not stored: {reason}{f' ({known})' if known else ''}"
+
+
+def _change(change: Change) -> str:
+    versions = ""
+    if change.version_before is not None or change.version_after is not None:
+        versions = f"version {change.version_after or '-'}"
+    return join([change.op, change.target_id, versions])
+
+
+def changes(log: Sequence[Change], zone: tzinfo) -> str:
+    """A history, oldest first: when, what, who, why, and what it then said."""
+    return "\n\n".join(_logged(change, zone) for change in log)
+
+
+def _logged(change: Change, zone: tzinfo) -> str:
+    head = join([stamp(change.at, zone), change.op, f"by {change.actor}", change.reason])
+    lines = [bold(safe(head))]
+    lines += [indented(safe(line)) for line in _difference(change.before, change.after, zone)]
+    if change.evidence:
+        lines.append(indented(safe(f"from {', '.join(change.evidence)}")))
+    lines.append(indented(dim(join([change.id, change.batch_id]))))
+    return "\n".join(lines)
+
+
+def _difference(before: Record | None, after: Record | None, zone: tzinfo) -> list[str]:
+    """What a change made of a record: its text, then what else is not as it was."""
+    old, new = (None if each is None else shorten(each.text, _LONG) for each in (before, after))
+    signed = [("-", old), ("+", new)] if old != new else []
+    lines = [f"{sign} {text}" for sign, text in signed if text]
+    if before is None or after is None:
+        return lines
+    for name in type(after).model_fields:
+        was, now = getattr(before, name), getattr(after, name)
+        if name not in _OF_A_VERSION and was != now:
+            lines.append(f"{name}: {_value(was, zone)} → {_value(now, zone)}")
+    return lines
+
+
+def batches(page: Page[Batch], zone: tzinfo) -> str:
+    """The calls that wrote, newest first."""
+    if not page.items:
+        return "no batches"
+    rows = [
+        (
+            batch.id,
+            batch.verb,
+            batch.state,
+            batch.messages,
+            batch.changes,
+            stamp(batch.created_at, zone),
+            batch.reason or "",
+        )
+        for batch in page.items
+    ]
+    head = ("batch", "verb", "state", "messages", "changes", "created", "")
+    return "\n".join([columns(rows, head=head), *_more(page)])
+
+
+def one_batch(batch: Batch, zone: tzinfo) -> str:
+    """How far one call has got."""
+    ended = f"ended {stamp(batch.finished_at, zone)}" if batch.finished_at else None
+    return safe(join([batch.id, batch.verb, batch.state, ended, batch.reason]))
+
+
+def erasure(done: ErasureReceipt) -> str:
+    """What was, or would be, erased."""
+    what = amounts(done)
+    if done.state == "dry_run":
+        return f"would erase {what}"
+    lines = [f"erased {what}"]
+    if done.reason:
+        lines.append(f"note: {done.reason}")
+    return "\n".join(lines)
+
+
+def amounts(done: ErasureReceipt) -> str:
+    """How much an erasure takes."""
+    parts: Iterable[str] = (
+        plural(done.messages, "message"),
+        f"{plural(done.records, 'record')} in {plural(done.versions, 'version')}",
+    )
+    return " and ".join(parts)

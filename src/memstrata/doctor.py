@@ -1,0 +1,66 @@
+"""`doctor`: try every part and say in words what works and what does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio.to_thread
+
+from memstrata._version import __version__
+from memstrata.errors import MemstrataError
+from memstrata.runtime import Runtime
+
+__all__ = ["examine"]
+
+
+async def examine(runtime: Runtime) -> list[dict[str, Any]]:
+    """One entry per check: `check`, `ok`, and `detail` in words."""
+    checks: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
+        ("program", _program),
+        ("store", _store),
+        ("embedder", _embedder),
+        ("vectors", _vectors),
+        ("batches", _batches),
+    ]
+    found: list[dict[str, Any]] = []
+    for name, check in checks:
+        try:
+            detail, ok = await check(runtime), True
+        except MemstrataError as error:
+            detail, ok = str(error), False
+        found.append({"check": name, "ok": ok, "detail": detail})
+    return found
+
+
+async def _program(runtime: Runtime) -> str:
+    return f"memstrata {__version__}, Python {sys.version.split()[0]} on {sys.platform}"
+
+
+async def _store(runtime: Runtime) -> str:
+    problems = await runtime.store.verify(None, runtime.tenant)
+    if problems:
+        raise MemstrataError("; ".join(problems))
+    return f"{runtime.store.location} is sound"
+
+
+async def _embedder(runtime: Runtime) -> str:
+    embedder = runtime.embedder
+    if embedder is None:
+        raise MemstrataError("none is loaded: search uses keywords only")
+    vector = await anyio.to_thread.run_sync(embedder.embed_query, "is this working?")
+    return f"{embedder.id} gives {len(vector)} numbers, {embedder.max_tokens} tokens at most"
+
+
+async def _vectors(runtime: Runtime) -> str:
+    if runtime.notes:
+        raise MemstrataError("; ".join(runtime.notes))
+    return "the store's vectors are this embedder's"
+
+
+async def _batches(runtime: Runtime) -> str:
+    waiting, failed = await runtime.store.open_batches(runtime.tenant)
+    if failed:
+        raise MemstrataError(f"{failed} batches have failed: see `batches`, then `retry` them")
+    return f"{waiting} batches are waiting, none has failed"

@@ -1,0 +1,57 @@
+"""What a memory handle is: an open store, or one user's or agent's part of it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from memstrata.errors import InvalidInput
+from memstrata.records import Scope
+from memstrata.runtime import Runtime, scope_of
+
+__all__ = ["Handle"]
+
+
+class Handle:
+    """Opened by `open_async` and closed once; `bound` is the scope of a scoped one."""
+
+    def __init__(self, runtime: Runtime, bound: Scope | None = None) -> None:
+        self._runtime = runtime
+        self._bound = bound
+
+    def __repr__(self) -> str:
+        whose = "" if self._bound is None else f", {self._bound.user_id or self._bound.agent_id}"
+        return f"{type(self).__name__}({self._runtime.store.location!r}{whose})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the store; what is still waiting stays pending. On a scoped handle: nothing."""
+        if self._bound is None and not self._runtime.closed:
+            self._runtime.closed = True
+            if self._runtime.background is not None:
+                await self._runtime.background.stop()
+            await self._runtime.store.close()
+
+    def _scope(self, user_id: str | None, agent_id: str | None) -> Scope:
+        """Whose memory a call is about: what the handle is bound to, then what the call says."""
+        if self._bound is None:
+            return scope_of(self._runtime.tenant, user_id, agent_id)
+        for name, given, bound in (
+            ("user_id", user_id, self._bound.user_id),
+            ("agent_id", agent_id, self._bound.agent_id),
+        ):
+            if given is not None and bound is not None and given != bound:
+                raise InvalidInput(f"this handle is bound to {name} {bound!r}, not {given!r}")
+        return scope_of(
+            self._runtime.tenant, self._bound.user_id or user_id, self._bound.agent_id or agent_id
+        )

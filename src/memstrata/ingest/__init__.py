@@ -1,0 +1,1 @@
+"""The write path: from what a caller gives to what the store applies."""

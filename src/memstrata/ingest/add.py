@@ -1,0 +1,206 @@
+"""`add`: clean, append, and (with `wait`) see the batch through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+import anyio
+import anyio.to_thread
+
+from memstrata.errors import Conflict, InvalidInput, NotFound
+from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
+from memstrata.ingest.work import drain
+from memstrata.jobs import Background
+from memstrata.passages import limits_of
+from memstrata.records import (
+    Batch,
+    Change,
+    JsonObject,
+    Ledger,
+    Message,
+    Receipt,
+    Record,
+    Scope,
+    Skipped,
+    Trust,
+)
+from memstrata.runtime import Runtime, new_id, view_of
+from memstrata.store.ports import Appended, NewBatch
+from memstrata.turns import as_list
+
+__all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
+
+_POLL = (0.002, 0.1)
+_NOT_DISTILLED = Skipped(
+    index=None,
+    stored=True,
+    reason="this version stores and finds messages and distils no records from them yet; "
+    "infer=False says the same without this note",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of `add`, checked."""
+
+    messages: object
+    session_id: str | None
+    occurred_at: datetime | None
+    metadata: JsonObject
+    tags: tuple[str, ...]
+    trust: Trust | None
+    kinds: tuple[str, ...] | None
+    infer: bool
+    wait: bool
+    idempotency_key: str | None
+
+
+async def add(runtime: Runtime, scope: Scope, zone: tzinfo, request: Request) -> Receipt:
+    """Append messages durably; with `wait`, embed them before returning."""
+    given = as_list(request.messages)
+    started = anyio.current_time()
+    defaults = Defaults(
+        batch_id=new_id("batch"),
+        now=runtime.clock(),
+        zone=zone,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        session_id=request.session_id,
+        occurred_at=request.occurred_at,
+        metadata=request.metadata,
+        tags=request.tags,
+        trust=request.trust,
+        limits=limits_of(runtime.embedder),
+    )
+    prepared = await anyio.to_thread.run_sync(prepare, given, defaults)
+    if not prepared.drafts:
+        if prepared.skipped and all(item.reason != EMPTY for item in prepared.skipped):
+            raise InvalidInput(f"no message could be stored: {prepared.skipped[0].reason}")
+        return Receipt(batch_id=defaults.batch_id, state="done", skipped=prepared.skipped)
+    done = await runtime.store.append(
+        scope, _batch(runtime, defaults, request, prepared), prepared.drafts
+    )
+    receipt = _receipt(done, prepared, request)
+    if request.wait:
+        receipt = await settle(runtime, scope, receipt)
+    elif receipt.state == "pending":
+        in_background(runtime)
+    spent = (anyio.current_time() - started) * 1000
+    ledger = receipt.ledger.model_copy(update={"milliseconds": spent})
+    return receipt.model_copy(update={"ledger": ledger})
+
+
+def _batch(runtime: Runtime, defaults: Defaults, request: Request, prepared: Prepared) -> NewBatch:
+    wanted: JsonObject = {"infer": request.infer}
+    if request.kinds is not None:
+        wanted["kinds"] = list(request.kinds)
+    return NewBatch(
+        id=defaults.batch_id,
+        verb="add",
+        actor="agent" if defaults.user_id is None else "user",
+        at=runtime.now(),
+        state="pending" if runtime.model is not None else "done",
+        request=wanted,
+        digest=prepared.digest,
+        idempotency_key=request.idempotency_key,
+    )
+
+
+def _receipt(done: Appended, prepared: Prepared, request: Request) -> Receipt:
+    known = [
+        Skipped(index=index, reason=reason, id=done.ids[index])
+        for index, reason in done.known.items()
+        if index in done.ids
+    ]
+    skipped = sorted([*prepared.skipped, *known], key=lambda item: item.index or 0)
+    fresh = len(done.known) < len(prepared.drafts)
+    return Receipt(
+        batch_id=done.batch_id,
+        state=done.state,
+        message_ids=[done.ids[draft.index] for draft in prepared.drafts if draft.index in done.ids],
+        skipped=[*skipped, *([_NOT_DISTILLED] if request.infer and fresh else [])],
+    )
+
+
+def in_background(runtime: Runtime) -> None:
+    """Work off waiting batches without anyone waiting for it."""
+    if runtime.background is None:
+        runtime.background = Background(lambda: drain(runtime, None))
+    runtime.background.start()
+
+
+async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
+    """Wait for the receipt's batch and say how it ended."""
+    if receipt.state not in ("pending", "running"):
+        return receipt
+    owner = await _owner(runtime, scope, receipt.batch_id)
+    batch, spent = await _see_through(runtime, owner, receipt.batch_id, None)
+    return receipt.model_copy(
+        update={"state": batch.state, "reason": batch.reason, "ledger": spent}
+    )
+
+
+async def _owner(runtime: Runtime, scope: Scope, batch_id: str) -> Scope:
+    batch = await runtime.store.get_batch(view_of(scope), batch_id)
+    if batch is None:
+        raise NotFound(f"no batch {batch_id} in this scope")
+    return Scope(tenant=scope.tenant, user_id=batch.user_id, agent_id=batch.agent_id)
+
+
+async def _see_through(
+    runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None
+) -> tuple[Batch, Ledger]:
+    """Work in the batch's scope until it has ended; another worker may be the one that ends it."""
+    spent = Ledger()
+    pause = _POLL[0]
+    with anyio.move_on_after(seconds):
+        while True:
+            spent = _sum(spent, await drain(runtime, scope, until=batch_id))
+            batch = await runtime.store.get_batch(view_of(scope), batch_id)
+            if batch is None or batch.state not in ("pending", "running"):
+                break
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _POLL[1])
+    batch = await runtime.store.get_batch(view_of(scope), batch_id)
+    if batch is None:
+        raise NotFound(f"batch {batch_id} was forgotten meanwhile")
+    return batch, spent
+
+
+def _sum(one: Ledger, other: Ledger) -> Ledger:
+    return Ledger(
+        embedding_calls=one.embedding_calls + other.embedding_calls,
+        milliseconds=one.milliseconds + other.milliseconds,
+    )
+
+
+async def wait_for(runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None) -> Batch:
+    """The batch when it has ended, or as it is after `seconds`."""
+    owner = await _owner(runtime, scope, batch_id)
+    batch, _ = await _see_through(runtime, owner, batch_id, seconds)
+    return batch
+
+
+async def retry(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:
+    """Queue a failed batch again and see it through."""
+    owner = await _owner(runtime, scope, batch_id)
+    batch = await runtime.store.get_batch(view_of(scope), batch_id)
+    if batch is None or batch.state in ("done", "undone"):
+        state = "gone" if batch is None else batch.state
+        raise Conflict(f"batch {batch_id} is {state}: there is nothing to retry")
+    if batch.state == "failed":
+        await runtime.store.requeue(owner, batch_id)
+    return await wait_for(runtime, scope, batch_id, None)
+
+
+def appended(message: Message | Record) -> Change:
+    """The one change in a message's history: that it was appended."""
+    return Change(
+        id=f"chg_{message.id}",
+        batch_id=message.batch_id,
+        op="append",
+        target_id=message.id,
+        actor=message.speaker if isinstance(message, Message) else "unknown",
+        at=message.recorded_at,
+    )

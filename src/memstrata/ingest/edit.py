@@ -1,0 +1,385 @@
+"""Typed records by hand: create, update, retire, and taking any of it back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from memstrata.errors import Conflict, InvalidInput, NotFound
+from memstrata.kinds import KINDS, KindModel, explain, kind_of, parse
+from memstrata.passages import limits_of, passages_of
+from memstrata.records import Change, Evidence, Receipt, Record, Scope, Skipped
+from memstrata.runtime import Runtime, new_id, view_of
+from memstrata.store.ports import (
+    CloseRecord,
+    LinkEvidence,
+    NewBatch,
+    PutVersion,
+    ShowMessages,
+    UnlinkEvidence,
+    Write,
+)
+from memstrata.text.clean import clean_json
+
+__all__ = ["create", "retire", "undo", "update"]
+
+_COMMON = frozenset(KindModel.model_fields) - {"evidence"}
+_CARRIED = ("supersedes", "superseded_by", "lifecycle", "retired_at")
+"""What an edit of the fields leaves as it is."""
+
+
+def _batch(runtime: Runtime, verb: str, actor: str) -> NewBatch:
+    state = "pending" if runtime.model is not None else "done"
+    return NewBatch(new_id("batch"), verb, actor, runtime.now(), state)
+
+
+async def _commit(
+    runtime: Runtime, scope: Scope, batch: NewBatch, writes: Sequence[Write]
+) -> Receipt:
+    changes = await runtime.store.apply(scope, batch, writes)
+    ids = dict.fromkeys(write.record.id for write in writes if isinstance(write, PutVersion))
+    return Receipt(batch_id=batch.id, state=batch.state, record_ids=list(ids), changes=changes)
+
+
+def _evidence(given: Sequence[Evidence | str]) -> list[Evidence]:
+    return [Evidence(source_id=item) if isinstance(item, str) else item for item in given]
+
+
+def _in_zone(model: KindModel, zone: tzinfo) -> KindModel:
+    """The same record with its naive date-times read in the user's zone."""
+    naive = {
+        name: value.replace(tzinfo=zone)
+        for name in type(model).model_fields
+        if isinstance(value := getattr(model, name), datetime) and value.tzinfo is None
+    }
+    return model.model_copy(update=naive) if naive else model
+
+
+def _clean(model: KindModel) -> KindModel:
+    """The same record with secrets masked in every text; an edit of it is validated again."""
+    given = model.model_dump(exclude_unset=True)
+    times = {name: value for name, value in given.items() if isinstance(value, datetime)}
+    return type(model).model_validate({**clean_json(given), **times})
+
+
+def _record(
+    runtime: Runtime, scope: Scope, model: KindModel, batch: NewBatch, old: Record | None
+) -> Record:
+    at = runtime.clock() if old is None else max(runtime.clock(), old.recorded_at)
+    common = {name: getattr(model, name) for name in _COMMON if name != "title"}
+    return Record(
+        id=new_id(model.prefix) if old is None else old.id,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        kind=model.name_of_kind,
+        version=1 if old is None else old.version + 1,
+        title=model.heading()[:500],
+        text=model.body(),
+        fields=model.fields(),
+        recorded_at=at,
+        created_at=at if old is None else old.created_at,
+        fingerprint=model.fingerprint(),
+        evidence=_evidence(model.evidence),
+        batch_id=batch.id,
+        **common,
+    )
+
+
+def _put(
+    runtime: Runtime, record: Record, op: str, *, old: Record | None = None, reason: str = ""
+) -> PutVersion:
+    return PutVersion(
+        record=record,
+        expected=None if old is None else old.version,
+        op=op,
+        passages=passages_of(record, limits_of(runtime.embedder)),
+        reason=reason,
+        evidence=tuple(item.source_id for item in record.evidence),
+        same_text=old is not None and (old.text, old.title) == (record.text, record.title),
+    )
+
+
+async def _once_more(attempt: Callable[[], Awaitable[Receipt]]) -> Receipt:
+    """Repeat a change that found its record moved: it is worked out on what stands now."""
+    try:
+        return await attempt()
+    except Conflict:
+        return await attempt()
+
+
+async def create(
+    runtime: Runtime,
+    scope: Scope,
+    record: KindModel | Mapping[str, Any],
+    *,
+    actor: str,
+    reason: str = "",
+) -> Receipt:
+    """Store a record; an exact duplicate adds its evidence to the one that stands."""
+    model = _clean(_in_zone(parse(record), await runtime.zone_of(scope)))
+    return await _once_more(lambda: _create(runtime, scope, model, actor, reason))
+
+
+async def _create(
+    runtime: Runtime, scope: Scope, model: KindModel, actor: str, reason: str
+) -> Receipt:
+    same = await runtime.store.same_record(scope, model.fingerprint(), runtime.now())
+    batch = _batch(runtime, "create", actor)
+    if same is None:
+        new = _record(runtime, scope, model, batch, None)
+        return await _commit(runtime, scope, batch, [_put(runtime, new, "create", reason=reason)])
+    record_id, text = same
+    if text != model.body():
+        raise Conflict(
+            f"{model.name_of_kind} {model.heading()!r} is there already as {record_id}: update it"
+        )
+    link = LinkEvidence(record_id, tuple(_evidence(model.evidence)), reason)
+    receipt = await _commit(runtime, scope, batch, [link] if link.evidence else [])
+    skipped = Skipped(index=0, reason="exactly this record is stored already", id=record_id)
+    return receipt.model_copy(update={"record_ids": [record_id], "skipped": [skipped]})
+
+
+async def current(runtime: Runtime, scope: Scope, record_id: str) -> tuple[Scope, Record]:
+    """The open version of a record and the scope that owns it."""
+    found = (await runtime.store.get(view_of(scope), [record_id])).get(record_id)
+    if not isinstance(found, Record):
+        raise NotFound(f"no record {record_id} in this scope")
+    owner = Scope(tenant=scope.tenant, user_id=found.user_id, agent_id=found.agent_id)
+    return owner, found
+
+
+def _as_model(record: Record, changes: Mapping[str, Any]) -> KindModel:
+    """The record's kind model with changes: metadata is merged, null takes a field away."""
+    kind = kind_of(record.kind)
+    known = (set(kind.model_fields) - {"kind", "evidence"}) | {"evidence"}
+    if unknown := set(changes) - known:
+        raise InvalidInput(
+            f"a {record.kind} record has no field {', '.join(sorted(unknown))}: use one of "
+            f"{', '.join(sorted(known))}"
+        )
+    values: dict[str, Any] = {**record.fields}
+    values.update({name: getattr(record, name) for name in _COMMON if name != "title"})
+    if record.title != _untitled(record).heading()[:500]:
+        values["title"] = record.title
+    metadata = changes.get("metadata")
+    merged = {**changes}
+    if isinstance(metadata, Mapping):
+        both = {**record.metadata, **cast("Mapping[str, Any]", metadata)}
+        merged["metadata"] = {key: value for key, value in both.items() if value is not None}
+    values.update(merged)
+    try:
+        return kind.model_validate({k: v for k, v in values.items() if v is not None})
+    except ValidationError as error:
+        raise InvalidInput(explain(error)) from error
+
+
+def _untitled(record: Record) -> KindModel:
+    return kind_of(record.kind).model_validate(record.fields)
+
+
+async def update(
+    runtime: Runtime,
+    scope: Scope,
+    record_id: str,
+    changes: Mapping[str, Any],
+    *,
+    if_version: int | None,
+    actor: str,
+    reason: str,
+) -> Receipt:
+    """Change fields of a record by its kind's rule; `Conflict` if it moved from `if_version`."""
+    if not changes:
+        raise InvalidInput("update needs at least one field to change")
+    return await _once_more(
+        lambda: _update(runtime, scope, record_id, changes, if_version, actor, reason)
+    )
+
+
+async def _update(
+    runtime: Runtime,
+    scope: Scope,
+    record_id: str,
+    changes: Mapping[str, Any],
+    if_version: int | None,
+    actor: str,
+    reason: str,
+) -> Receipt:
+    owner, old = await current(runtime, scope, record_id)
+    _expect(old, if_version)
+    model = _clean(_in_zone(_as_model(old, changes), await runtime.zone_of(scope)))
+    model.admit()
+    batch = _batch(runtime, "update", actor)
+    if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
+        writes = _supersede(runtime, owner, old, model, batch, reason)
+        return await _commit(runtime, owner, batch, writes)
+    new = _record(runtime, owner, model, batch, old)
+    new = new.model_copy(update={name: getattr(old, name) for name in _CARRIED})
+    if _says_the_same(old, new):
+        skipped = Skipped(index=0, reason="the record says this already", id=old.id)
+        empty = await _commit(runtime, owner, batch, [])
+        return empty.model_copy(update={"record_ids": [old.id], "skipped": [skipped]})
+    return await _commit(
+        runtime, owner, batch, [_put(runtime, new, "update", old=old, reason=reason)]
+    )
+
+
+def _says_the_same(old: Record, new: Record) -> bool:
+    """Whether a new version would repeat the old one, evidence included."""
+    apart = {"version", "recorded_at", "batch_id", "evidence"}
+    same = old.model_dump(exclude=apart) == new.model_dump(exclude=apart)
+    return same and all(item in old.evidence for item in new.evidence)
+
+
+def _expect(record: Record, if_version: int | None) -> None:
+    if if_version is not None and record.version != if_version:
+        raise Conflict(
+            f"record {record.id} is version {record.version}, not {if_version}: read it again and "
+            "repeat the change"
+        )
+
+
+def _supersede(
+    runtime: Runtime, scope: Scope, old: Record, model: KindModel, batch: NewBatch, reason: str
+) -> list[Write]:
+    """The old fact ends when the new one begins, and each is linked to the other."""
+    if old.superseded_by is not None:
+        raise Conflict(f"record {old.id} has a successor already: update {old.superseded_by}")
+    new = _record(runtime, scope, model, batch, None)
+    begun = new.valid_from is None or new.valid_from <= new.recorded_at
+    ended = old.model_copy(
+        update={
+            "lifecycle": "past" if begun else old.lifecycle,
+            "valid_to": new.valid_from,
+            "superseded_by": new.id,
+            "recorded_at": new.recorded_at,
+            "batch_id": batch.id,
+        }
+    )
+    new = new.model_copy(update={"supersedes": old.id})
+    return [
+        _put(runtime, ended, "end", old=old, reason=reason),
+        _put(runtime, new, "supersede", reason=reason),
+    ]
+
+
+async def retire(
+    runtime: Runtime, scope: Scope, record_id: str, *, actor: str, reason: str
+) -> Receipt:
+    """Stop believing a record; it stays in history."""
+    return await _once_more(lambda: _retire(runtime, scope, record_id, actor, reason))
+
+
+async def _retire(
+    runtime: Runtime, scope: Scope, record_id: str, actor: str, reason: str
+) -> Receipt:
+    owner, old = await current(runtime, scope, record_id)
+    if old.lifecycle == "retired":
+        raise Conflict(f"record {record_id} is retired already")
+    batch = _batch(runtime, "retire", actor)
+    at = max(runtime.clock(), old.recorded_at)
+    gone = old.model_copy(
+        update={
+            "lifecycle": "retired",
+            "retired_at": at,
+            "recorded_at": at,
+            "batch_id": batch.id,
+            "evidence": [],
+        }
+    )
+    return await _commit(
+        runtime, owner, batch, [_put(runtime, gone, "retire", old=old, reason=reason)]
+    )
+
+
+async def undo(
+    runtime: Runtime, scope: Scope, batch_or_change: str, *, cascade: bool, actor: str
+) -> Receipt:
+    """Take back a batch or one change; `Conflict` names later changes unless `cascade`."""
+    view = view_of(scope)
+    batch = await runtime.store.get_batch(view, batch_or_change)
+    found = await runtime.store.changes(view, batch_or_change)
+    if batch is None and not found:
+        raise NotFound(f"no batch or change {batch_or_change} in this scope")
+    if batch is not None:
+        owner = Scope(tenant=scope.tenant, user_id=batch.user_id, agent_id=batch.agent_id)
+        if batch.state == "undone":
+            raise Conflict(f"batch {batch.id} is undone already")
+    else:
+        owner = found[0][0]
+    new_batch = _batch(runtime, "undo", actor)
+    writes: list[Write] = []
+    for change in _net([change for _, change in found]):
+        writes.extend(await _inverse(runtime, owner, change, new_batch, cascade=cascade))
+    if batch is not None and batch.messages:
+        writes.append(ShowMessages(batch.id, visible=False, op="hide"))
+    if not writes:
+        raise Conflict(f"{batch_or_change} changed nothing that could be taken back")
+    return await _commit(runtime, owner, new_batch, writes)
+
+
+def _net(changes: Sequence[Change]) -> list[Change]:
+    """Newest first, the versions a target went through in one batch taken as one step."""
+    net: dict[tuple[str, bool], Change] = {}
+    for change in changes:
+        versioned = change.version_before is not None or change.version_after is not None
+        key = (change.target_id if versioned else change.id, versioned)
+        first = net.pop(key, change)
+        net[key] = change.model_copy(update={"version_before": first.version_before})
+    return list(reversed(net.values()))
+
+
+async def _inverse(
+    runtime: Runtime, scope: Scope, change: Change, batch: NewBatch, *, cascade: bool
+) -> list[Write]:
+    """What takes one change back: the version before it stands again, as a new version."""
+    target, reason = change.target_id, f"undo {change.id}"
+    if change.op == "evidence":
+        return [UnlinkEvidence(target, tuple(change.evidence), reason)]
+    if change.op == "unlink":
+        sources = tuple(Evidence(source_id=source) for source in change.evidence)
+        return [LinkEvidence(target, sources, reason)]
+    if change.op == "hide":
+        return [ShowMessages(target, visible=True, op="show", reason=reason)]
+    if change.op == "show":
+        return [ShowMessages(target, visible=False, op="hide", reason=reason)]
+    versions = await runtime.store.versions(view_of(scope), target)
+    if not versions:
+        raise Conflict(f"record {target} was forgotten: this change cannot be undone")
+    standing = versions[-1] if versions[-1].closed_at is None else None
+    if not cascade:
+        await _check_newest(runtime, scope, change, standing)
+    if change.version_before is None:
+        if standing is None:
+            return []
+        return [CloseRecord(target, standing.version, "undo", reason)]
+    before = next(record for record in versions if record.version == change.version_before)
+    at = max(runtime.clock(), versions[-1].recorded_at)
+    again = before.model_copy(
+        update={
+            "version": versions[-1].version + 1,
+            "recorded_at": at,
+            "closed_at": None,
+            "batch_id": batch.id,
+            "evidence": [],
+        }
+    )
+    return [_put(runtime, again, "undo", old=standing, reason=reason)]
+
+
+async def _check_newest(
+    runtime: Runtime, scope: Scope, change: Change, standing: Record | None
+) -> None:
+    now_at = None if standing is None else standing.version
+    if now_at == change.version_after:
+        return
+    log = await runtime.store.history(view_of(scope), change.target_id)
+    ids = [entry.id for entry in log]
+    later = log[ids.index(change.id) + 1 :] if change.id in ids else log
+    names = ", ".join(f"{entry.id} ({entry.op})" for entry in later) or "none is logged"
+    raise Conflict(
+        f"record {change.target_id} was changed after {change.id}: {names}; undo those first, or "
+        "pass cascade=True to take them back too"
+    )

@@ -1,0 +1,151 @@
+"""`dump` and `load`: a store or a scope as JSON lines, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from memstrata.errors import InvalidInput, StoreUnavailable
+from memstrata.ingest.work import drain
+from memstrata.passages import limits_of, passages_of
+from memstrata.records import Message, Record, Scope
+from memstrata.runtime import Runtime, new_id, scope_of
+from memstrata.store.ports import NewBatch, Passage
+from memstrata.store.rows import dumps
+from memstrata.store.transfer import PARTS, Carried, check_row
+
+__all__ = ["dump", "load"]
+
+FORMAT = 1
+_GROUP = 1000
+
+
+async def dump(runtime: Runtime, scope: Scope | None, path: Path) -> int:
+    """Write a scope, or all of them, beside the target first, so that a dump is whole or absent."""
+    part = path.with_name(f"{path.name}.part")
+    count = 0
+    try:
+        async with await anyio.open_file(part, "w", encoding="utf-8", newline="\n") as file:
+            await file.write(dumps({"memstrata": FORMAT}) + "\n")
+            for each in await _scopes(runtime, scope):
+                await file.write(dumps(await _header(runtime, each)) + "\n")
+                async for rows in _pages(runtime, each):
+                    await file.write("".join(dumps(row) + "\n" for row in rows))
+                    count += len(rows)
+        await anyio.Path(part).replace(path)
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: the dump could not be written: {error}") from error
+    return count
+
+
+async def _scopes(runtime: Runtime, scope: Scope | None) -> list[Scope]:
+    if scope is not None:
+        return [scope]
+    rows = await runtime.store.scopes(runtime.tenant)
+    return [scope_of(runtime.tenant, row["user_id"], row["agent_id"]) for row in rows]
+
+
+async def _header(runtime: Runtime, scope: Scope) -> Carried:
+    timezone, locale = await runtime.store.user_settings(
+        Scope(tenant=scope.tenant, user_id=scope.user_id)
+    )
+    return {
+        "type": "scope",
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "timezone": timezone,
+        "locale": locale,
+    }
+
+
+async def _pages(runtime: Runtime, scope: Scope) -> AsyncIterator[list[Carried]]:
+    for part in PARTS:
+        after: int | None = 0
+        while after is not None:
+            rows, after = await runtime.store.dump_page(scope, part, after)
+            yield rows
+
+
+async def load(runtime: Runtime, path: Path) -> int:
+    """Store what is not there yet, a thousand rows at a time; a killed load is simply run again."""
+    limits = limits_of(runtime.embedder)
+
+    def index(value: Message | Record) -> tuple[Passage, ...]:
+        return passages_of(value, limits)
+
+    count = 0
+    groups = _groups(path)
+    while (group := await anyio.to_thread.run_sync(next, groups, None)) is not None:
+        header, rows = group
+        scope = scope_of(runtime.tenant, header.get("user_id"), header.get("agent_id"))
+        if scope.user_id and (header.get("timezone") or header.get("locale")):
+            user = Scope(tenant=scope.tenant, user_id=scope.user_id)
+            await runtime.store.set_user(user, header.get("timezone"), header.get("locale"))
+        count += await runtime.store.load_rows(scope, rows, index, runtime.now())
+        if runtime.model is not None:
+            await _embed(runtime, scope)
+    return count
+
+
+async def _embed(runtime: Runtime, scope: Scope) -> None:
+    """Compute the vectors of what was loaded, as a batch of its own."""
+    batch = NewBatch(new_id("batch"), "load", "load", runtime.now(), "pending")
+    await runtime.store.apply(scope, batch, [])
+    await drain(runtime, scope, until=batch.id)
+
+
+def _groups(path: Path) -> Iterator[tuple[Carried, list[Carried]]]:
+    """The file's rows by scope, in groups, each with the scope's header."""
+    header: Carried | None = None
+    rows: list[Carried] = []
+    for line, row in _lines(path):
+        if row.get("type") == "scope":
+            if header is not None and rows:
+                yield header, rows
+            header, rows = row, []
+            continue
+        if header is None:
+            raise InvalidInput(f"{path}, line {line}: a row stands before any scope")
+        rows.append(check_row(row, line))
+        if len(rows) == _GROUP:
+            yield header, rows
+            rows = []
+    if header is not None and rows:
+        yield header, rows
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line, text in enumerate(file, 1):
+                row = _parsed(path, line, text)
+                if line == 1:
+                    _check_format(path, row)
+                else:
+                    yield line, row
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is no UTF-8 text, so no memstrata dump") from error
+
+
+def _parsed(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"{path}, line {line} is no JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise InvalidInput(f"{path}, line {line} is no mapping")
+    return row  # type: ignore[return-value]
+
+
+def _check_format(path: Path, row: dict[str, Any]) -> None:
+    if row.get("memstrata") != FORMAT:
+        raise InvalidInput(
+            f"{path} is no memstrata dump of format {FORMAT}: it begins with {dumps(row)[:80]}"
+        )

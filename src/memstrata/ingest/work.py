@@ -1,0 +1,97 @@
+"""Working off batches: vectors for what was appended (distilling comes with its managers)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import anyio.to_thread
+import numpy as np
+
+from memstrata.errors import MemstrataError, ModelFailed
+from memstrata.models.base import Embedder
+from memstrata.passages import embedded_text
+from memstrata.records import Ledger, Scope
+from memstrata.runtime import Runtime
+from memstrata.store.batches import Lease
+from memstrata.store.ports import Pending
+
+__all__ = ["drain", "work_one"]
+
+LEASE_MICROS = 30 * 1_000_000
+"""Renewed after every group; the wait of others for a batch whose process was killed."""
+GROUP = 64
+
+
+async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = None) -> Ledger:
+    """Work off waiting batches in order: those of a scope, up to the batch `until`, or all."""
+    spent = Ledger()
+    while not runtime.closed:
+        batch_id, cost = await work_one(runtime, scope)
+        if batch_id is None:
+            break
+        spent = Ledger(
+            embedding_calls=spent.embedding_calls + cost.embedding_calls,
+            milliseconds=spent.milliseconds + cost.milliseconds,
+        )
+        if until is not None and batch_id == until:
+            break
+    return spent
+
+
+async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, Ledger]:
+    """Lease and finish one batch; its id, None when none is waiting.
+
+    A model that fails marks the batch `failed` with the reason. When the work is cancelled the
+    batch goes back to `pending`, as it would when its lease ran out.
+    """
+    now = runtime.now()
+    lease = await runtime.store.lease_next(runtime.owner, now, now + LEASE_MICROS, scope)
+    if lease is None:
+        return None, Ledger()
+    started = anyio.current_time()
+    calls = 0
+    try:
+        calls = await _embed_pending(runtime, lease)
+    except ModelFailed as error:
+        await runtime.store.finish(lease, "failed", str(error), runtime.now())
+    except MemstrataError:
+        raise
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await runtime.store.finish(lease, "pending", None, runtime.now())
+        raise
+    else:
+        await runtime.store.finish(lease, "done", None, runtime.now())
+    spent = (anyio.current_time() - started) * 1000
+    return lease.batch_id, Ledger(embedding_calls=calls, milliseconds=spent)
+
+
+async def _embed_pending(runtime: Runtime, lease: Lease) -> int:
+    """Embed what has no vector yet in the lease's scope; the number of calls to the model."""
+    embedder, model = runtime.embedder, runtime.model
+    if embedder is None or model is None:
+        return 0
+    calls = 0
+    while items := await runtime.store.pending_items(lease, GROUP):
+        # A thread cannot be stopped: on cancellation its group is finished and kept.
+        with anyio.CancelScope(shield=True):
+            vectors = await anyio.to_thread.run_sync(_embed, embedder, items)
+            await runtime.store.store_vectors(lease, model, vectors)
+        calls += 1
+        if not await runtime.store.renew(lease, runtime.now() + LEASE_MICROS):
+            break
+    return calls
+
+
+def _embed(embedder: Embedder, items: Sequence[Pending]) -> list[tuple[int, bytes]]:
+    texts = [embedded_text(item) for item in items]
+    distinct = list(dict.fromkeys(texts))
+    vectors = np.asarray(embedder.embed_passages(distinct), dtype=np.float32)
+    if vectors.shape != (len(distinct), embedder.dimensions) or not np.isfinite(vectors).all():
+        raise ModelFailed(
+            f"{embedder.id} gave vectors of shape {vectors.shape} for {len(distinct)} texts, or "
+            "numbers that are not finite: check the model, then retry the batch"
+        )
+    rows = {text: row.astype("<f2").tobytes() for text, row in zip(distinct, vectors, strict=True)}
+    return [(item.seq, rows[text]) for item, text in zip(items, texts, strict=True)]

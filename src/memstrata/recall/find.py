@@ -1,0 +1,256 @@
+"""`search`: plan, candidates, score, and the rows behind the best, as hits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+
+from memstrata.arguments import check_choices
+from memstrata.errors import InvalidInput, ModelFailed
+from memstrata.kinds import KINDS
+from memstrata.models.base import Embedder
+from memstrata.passages import chunk, limits_of
+from memstrata.recall.plan import Plan, make_plan
+from memstrata.recall.score import Scored, score
+from memstrata.records import Hit, Ledger, Method, Results, Scope, Stratum, micros
+from memstrata.runtime import Runtime, view_of
+from memstrata.store.filters import Filter
+from memstrata.store.items import SENSITIVITIES, STRATA
+from memstrata.store.ports import Found
+from memstrata.store.scope_index import Candidates, Query
+from memstrata.store.search import SearchRequest
+from memstrata.text.analyse import fold, term_hash, terms
+
+__all__ = ["Asked", "find", "strata_for"]
+
+_EVER = (-(2**63), 2**63 - 1)
+_LEAST_CANDIDATES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The arguments of `search`, checked."""
+
+    query: str
+    zone: tzinfo
+    now: datetime
+    method: Method = "hybrid"
+    kinds: tuple[str, ...] | None = None
+    strata: frozenset[int] = frozenset((STRATA["messages"], STRATA["records"]))
+    search_fields: tuple[str, ...] = ()
+    where: Filter | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    session_id: str | None = None
+    limit: int = 10
+    threshold: float | None = None
+    explain: bool = False
+
+
+def strata_for(strata: Sequence[Stratum] | None, kinds: Sequence[str] | None) -> frozenset[int]:
+    """The strata to search: those named; else records of the kinds named; else all."""
+    if strata is not None:
+        return frozenset(STRATA[name] for name in check_choices("strata", strata, STRATA))
+    return frozenset((STRATA["records"],)) if kinds is not None else frozenset(STRATA.values())
+
+
+@dataclass(slots=True)
+class _Ranking:
+    """What the pure core decides inside the store's snapshot, kept for making the hits."""
+
+    asked: Asked
+    vector: NDArray[np.float32] | None
+    runtime: Runtime
+    rows: int
+    plan: Plan | None = None
+    scored: Scored | None = None
+    place: dict[int, int] = field(default_factory=dict[int, int])
+    """`seq` of a chosen candidate → its position among the candidates."""
+
+    def query(self, speakers: Mapping[str, int]) -> Query:
+        asked = self.asked
+        plan = make_plan(asked.query, now=asked.now, zone=asked.zone, speakers=speakers)
+        self.plan = plan
+        literal = asked.method == "string_match"
+        kinds = None if asked.kinds is None else frozenset(KINDS[k].code for k in asked.kinds)
+        return Query(
+            terms=() if asked.method == "embedding" else plan.terms,
+            vector=self.vector,
+            speaker=plan.speaker,
+            window=_EVER if literal or not plan.terms else plan.window,
+            per_channel=max(4 * asked.limit, _LEAST_CANDIDATES),
+            now=micros(asked.now),
+            as_of=_micros(asked.as_of),
+            known_at=_micros(asked.known_at),
+            since=_micros(asked.since),
+            until=_micros(asked.until),
+            strata=asked.strata,
+            kinds=kinds,
+            session=_session(asked.session_id),
+            sensitivity=SENSITIVITIES[
+                "high" if asked.kinds and "vault" in asked.kinds else "medium"
+            ],
+        )
+
+    def rank(self, candidates: Candidates) -> list[int]:
+        assert self.plan is not None
+        embedder = self.runtime.embedder
+        calibrate = (lambda cosines: cosines) if embedder is None else embedder.calibrate
+        # A question of signs only has no terms to rank by: the store matches it literally.
+        literal = self.asked.method == "bm25" and not self.plan.terms
+        method = "string_match" if literal else self.asked.method
+        self.scored = score(candidates, self.plan, calibrate, method=method)
+        groups: set[int] = set()
+        for position in self.scored.order:
+            group, value = int(candidates.group[position]), float(self.scored.score[position])
+            if group in groups or (self.asked.threshold or 0.0) > value:
+                continue
+            groups.add(group)
+            self.place[int(candidates.seq[position])] = int(position)
+            if len(groups) == self.rows:
+                break
+        return list(self.place)
+
+    def hit(self, found: Found) -> Hit:
+        assert self.scored is not None
+        position = self.place[found.seq]
+        value = float(self.scored.score[position])
+        return _hit(found, value, self.scored.signals_of(position))
+
+
+def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
+    if found.message is not None:
+        message = found.message
+        return Hit(
+            id=message.id,
+            stratum="messages",
+            text=message.content if found.whole else message.content[found.start : found.stop],
+            occurred_at=message.occurred_at,
+            score=value,
+            signals=signals,
+            message=message,
+        )
+    record = found.record
+    assert record is not None
+    return Hit(
+        id=record.id,
+        stratum="records",
+        kind=record.kind,
+        text=record.text if found.whole else record.text[found.start : found.stop],
+        occurred_at=record.occurred_at or record.valid_from,
+        score=value,
+        signals=signals,
+        evidence=record.evidence,
+        record=record,
+    )
+
+
+def _micros(when: datetime | None) -> int | None:
+    return None if when is None else micros(when)
+
+
+def _session(session_id: str | None) -> int:
+    return term_hash(session_id) if session_id else 0
+
+
+def _literals(asked: Asked) -> tuple[str, ...] | None:
+    """The folded texts one of which must stand in the row; None when nothing must."""
+    _check_fields(asked)
+    _check_threshold(asked.threshold)
+    if asked.method == "string_match":
+        return (fold(asked.query),)
+    if asked.search_fields:
+        return tuple(fold(word) for word in asked.query.split())
+    if asked.method in ("hybrid", "bm25") and not terms(asked.query):
+        return (fold(asked.query),)
+    return None
+
+
+def _check_fields(asked: Asked) -> None:
+    if not asked.search_fields:
+        return
+    if asked.method == "embedding":
+        raise InvalidInput(
+            "search_fields needs words to look for: use method hybrid, bm25 or string_match"
+        )
+    known = {"title", "text"}.union(*(kind.own_fields() for kind in KINDS.values()))
+    check_choices("search_fields", asked.search_fields, known)
+
+
+def _check_threshold(threshold: Any) -> None:
+    if threshold is None:
+        return
+    number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    if not (number and 0 <= threshold <= 1):
+        raise InvalidInput(f"threshold is a number from 0 to 1, not {threshold!r}")
+
+
+async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
+    """Search one scope; the strongest hits first."""
+    started = anyio.current_time()
+    literals = _literals(asked)
+    vector, calls, notes = None, 0, []
+    if asked.method in ("hybrid", "embedding"):
+        vector, calls, notes = await _embed(runtime, asked)
+    both = asked.strata >= {STRATA["messages"], STRATA["records"]}
+    ranking = _Ranking(asked, vector, runtime, asked.limit * 2 if both else asked.limit)
+    request = SearchRequest(
+        view=view_of(scope),
+        query=ranking.query,
+        rank=ranking.rank,
+        where=asked.where,
+        literals=literals,
+        fields=asked.search_fields,
+    )
+    found = await runtime.store.search(request)
+    hits = _once([ranking.hit(row) for row in found])[: asked.limit]
+    scored = ranking.scored
+    assert scored is not None and ranking.plan is not None
+    spent = (anyio.current_time() - started) * 1000
+    return Results(
+        hits=hits,
+        answerable=scored.answerable and bool(hits),
+        confidence=scored.confidence if hits else 0.0,
+        ledger=Ledger(embedding_calls=calls, milliseconds=spent),
+        notes=notes,
+        plan=ranking.plan.to_dict() if asked.explain else None,
+    )
+
+
+async def _embed(
+    runtime: Runtime, asked: Asked
+) -> tuple[NDArray[np.float32] | None, int, list[str]]:
+    """The query's vector, calls to the model, and why there is none: then keywords must do."""
+    if runtime.embedder is None or runtime.model is None:
+        if asked.method == "embedding":
+            raise InvalidInput(f"method embedding cannot be used here: {'; '.join(runtime.notes)}")
+        return None, 0, list(runtime.notes)
+    try:
+        vector, calls = await anyio.to_thread.run_sync(_vector, runtime.embedder, asked.query)
+    except ModelFailed as error:
+        if asked.method == "embedding":
+            raise
+        return None, 1, [f"keyword search only, for the embedder failed: {error}"]
+    return vector, calls, []
+
+
+def _vector(embedder: Embedder, query: str) -> tuple[NDArray[np.float32], int]:
+    """Of a query that is longer than the model takes: the mean of its pieces' vectors."""
+    pieces = [query[part.start : part.end] for part in chunk(query, limits_of(embedder))]
+    whole = np.sum([embedder.embed_query(piece) for piece in pieces], axis=0)
+    return np.asarray(whole / (np.linalg.norm(whole) or 1.0), np.float32), len(pieces)
+
+
+def _once(hits: Sequence[Hit]) -> list[Hit]:
+    """Each piece of information once: a message that a found record rests on gives way to it."""
+    covered = {item.source_id for hit in hits for item in hit.evidence}
+    return [hit for hit in hits if hit.id not in covered]

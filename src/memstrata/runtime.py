@@ -1,0 +1,115 @@
+"""What the verbs work with: a store, a model, a clock, and who is asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import uuid_utils
+
+from memstrata.errors import InvalidInput, ScopeRequired
+from memstrata.jobs import Background
+from memstrata.models.base import Embedder
+from memstrata.records import Scope, micros
+from memstrata.store.base import Store
+from memstrata.store.ports import View
+
+__all__ = ["Runtime", "new_id", "now_utc", "scope_of", "view_of", "zone_named"]
+
+LONGEST_ID = 512
+
+
+def now_utc() -> datetime:
+    """The clock."""
+    return datetime.now(UTC)
+
+
+def new_id(prefix: str) -> str:
+    """A new id: the prefix and a UUIDv7, so that ids sort by when they were made."""
+    return f"{prefix}_{uuid_utils.uuid7().hex}"
+
+
+def zone_named(name: str) -> tzinfo:
+    """The time zone of an IANA name such as `Europe/Lisbon`."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(
+            f"unknown time zone {name!r}: give an IANA name such as 'Europe/Lisbon'"
+        ) from None
+
+
+def _owner(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is a text, not {type(value).__name__}")
+    if not value.strip() or len(value) > LONGEST_ID:
+        raise InvalidInput(f"{name} is blank or longer than {LONGEST_ID} characters")
+    if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
+        raise InvalidInput(f"{name} has a control character or half a surrogate pair in it")
+    return value
+
+
+def scope_of(tenant: str, user_id: object, agent_id: object) -> Scope:
+    """Whose memory a call is about; `ScopeRequired` when it names nobody."""
+    user, agent = _owner("user_id", user_id), _owner("agent_id", agent_id)
+    if user is None and agent is None:
+        raise ScopeRequired("name whose memory this is about: give user_id, agent_id, or both")
+    return Scope(tenant=tenant, user_id=user, agent_id=agent)
+
+
+def view_of(scope: Scope) -> View:
+    """What a call in this scope may read: its own, and for a user's agent what the user shares."""
+    if scope.user_id is not None and scope.agent_id is not None:
+        return View((Scope(tenant=scope.tenant, user_id=scope.user_id), scope))
+    return View((scope,))
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Shared by a store's handles; closed once, by the one that opened it."""
+
+    store: Store
+    embedder: Embedder | None
+    tenant: str = "default"
+    zone: tzinfo = UTC
+    clock: Callable[[], datetime] = now_utc
+    owner: str = field(default_factory=lambda: new_id("proc"))
+    model: int | None = None
+    """The number of the embedder in the store; None while vectors cannot be used."""
+    notes: list[str] = field(default_factory=list[str])
+    """What is degraded, in words."""
+    zones: dict[Scope, tzinfo] = field(default_factory=dict[Scope, tzinfo])
+    background: Background | None = None
+    """Works off batches that nobody waits for."""
+    closed: bool = False
+
+    def now(self) -> int:
+        """The clock in microseconds."""
+        return micros(self.clock())
+
+    async def adopt_model(self) -> None:
+        """Tell whether the store's vectors are this embedder's; the first becomes the store's."""
+        if self.embedder is None:
+            self.notes.append("no embedder: keyword search only")
+            return
+        number, name = await self.store.use_model(self.embedder.id, self.embedder.dimensions)
+        if name == self.embedder.id:
+            self.model = number
+        else:
+            self.notes.append(
+                f"the store's vectors are of {name}, this embedder is {self.embedder.id}: they "
+                "cannot be compared, so search uses keywords only; open the store with its own "
+                "embedder, or dump it and load it into a new one"
+            )
+
+    async def zone_of(self, scope: Scope) -> tzinfo:
+        """The user's time zone, or the default one."""
+        user = Scope(tenant=scope.tenant, user_id=scope.user_id)
+        if user not in self.zones:
+            name, _ = await self.store.user_settings(user)
+            self.zones[user] = zone_named(name) if name else self.zone
+        return self.zones[user]

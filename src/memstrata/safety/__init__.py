@@ -1,0 +1,1 @@
+"""What keeps memory safe: erasure now; sealing, audit and redaction build on it."""

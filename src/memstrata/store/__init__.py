@@ -1,0 +1,1 @@
+"""Where memory is kept: operations written once, over backends that only speak SQL."""

@@ -1,0 +1,197 @@
+"""`apply`: the only way records change, one transaction, every change in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memstrata.errors import Conflict, NotFound
+from memstrata.records import Change, Record, Scope, micros
+from memstrata.store.append import add_batch, ensure_scope, item_rows, reserve
+from memstrata.store.items import HIDDEN, close_header, flag_header
+from memstrata.store.ports import (
+    CloseRecord,
+    LinkEvidence,
+    NewBatch,
+    PutVersion,
+    ShowMessages,
+    Tx,
+    UnlinkEvidence,
+    Write,
+)
+from memstrata.store.rows import change_from, dumps, record_params
+
+__all__ = ["apply"]
+
+STANDING = ("current", "review")
+
+
+class _Apply:
+    """One transaction's worth of changes."""
+
+    def __init__(self, tx: Tx, number: int, batch: NewBatch) -> None:
+        self.tx = tx
+        self.number = number
+        self.batch = batch
+        self.log: list[dict[str, Any]] = []
+
+    def params(self, **more: Any) -> dict[str, Any]:
+        return {"scope": self.number, **more}
+
+    def open_version(self, record_id: str, expected: int | None) -> tuple[int, int | None]:
+        """The newest version number and the open version's seq, if it is the expected one."""
+        row = self.tx.one("record_open", self.params(id=record_id))
+        current, newest, seq = row or (None, None, None)
+        if expected is not None and newest is None:
+            raise NotFound(f"no record {record_id} in this scope")
+        if current != expected:
+            now_at = f"version {current}" if current is not None else "taken back"
+            raise Conflict(
+                f"record {record_id} is {now_at}, not version {expected} any more: read it again "
+                "and repeat the change"
+            )
+        return int(newest or 0), seq
+
+    def close(self, record_id: str, seq: int | None, at: int) -> None:
+        self.tx.run("record_close", self.params(id=record_id, at=at))
+        if seq is not None:
+            self.rewrite([seq], lambda header: close_header(header, at))
+
+    def check_single(self, record: Record) -> None:
+        """Of records that say the same, one stands; checked here, where nobody writes between."""
+        if record.lifecycle not in STANDING:
+            return
+        same = {"fingerprint": record.fingerprint, "id": record.id, "now": self.batch.at}
+        row = self.tx.one("record_same", self.params(**same))
+        if row is not None:
+            raise Conflict(
+                f"{record.kind} {record.title!r} is there already as {row[0]}: update that one, or "
+                "retire it first"
+            )
+
+    def rewrite(self, owners: Sequence[int], change: Callable[[bytes], bytes]) -> None:
+        """Change the headers of everything that belongs to these owners."""
+        found = self.tx.rows("item_headers", self.params(owners=dumps(list(owners))))
+        stamp = reserve(self.tx, 1)
+        rows = [self.params(seq=s, header=change(bytes(h)), stamp=stamp) for s, h in found]
+        self.tx.many("item_header_set", rows)
+        self.touch(stamp)
+
+    def touch(self, stamp: int) -> None:
+        self.tx.run("scope_touch", self.params(stamp=stamp))
+
+    def note(self, op: str, target: str, reason: str, **more: Any) -> None:
+        self.log.append(
+            {
+                "op": op,
+                "target_id": target,
+                "reason": reason,
+                "version_before": None,
+                "version_after": None,
+                "evidence": None,
+                **more,
+            }
+        )
+
+    def put_version(self, write: PutVersion) -> None:
+        record = write.record
+        newest, old_seq = self.open_version(record.id, write.expected)
+        self.check_single(record)
+        if write.expected is not None:
+            self.close(record.id, old_seq, micros(record.recorded_at))
+        record = record.model_copy(update={"version": newest + 1})
+        seq = reserve(self.tx, len(write.passages))
+        stamp = seq + len(write.passages) - 1
+        self.tx.run("record_add", self.params(seq=seq, **record_params(record)))
+        self.tx.many("item_add", item_rows(self.number, seq, stamp, write.passages))
+        if write.same_text and old_seq is not None:
+            self.carry_vectors(old_seq, write, seq, stamp)
+        self.touch(stamp)
+        self.add_evidence(record.id, [(e.source_id, e.quote) for e in record.evidence])
+        self.note(
+            write.op,
+            record.id,
+            write.reason,
+            version_before=write.expected,
+            version_after=record.version,
+            evidence=dumps(list(write.evidence)) if write.evidence else None,
+        )
+
+    def carry_vectors(self, old: int, write: PutVersion, seq: int, stamp: int) -> None:
+        row = self.tx.one("store_row")
+        model = row[1] if row else 0
+        known = dict(self.tx.rows("item_vector_known", self.params(owner=old)))
+        for place, passage in enumerate(write.passages):
+            if passage.start in known:
+                item = self.params(model=model, seq=seq + place, stamp=stamp)
+                self.tx.run("vector_add", {**item, "vector": known[passage.start]})
+                self.tx.run("item_embedded", item)
+
+    def add_evidence(self, record_id: str, sources: Sequence[tuple[str, str | None]]) -> None:
+        at, batch_id = self.batch.at, self.batch.id
+        self.tx.many(
+            "evidence_add",
+            [
+                self.params(record_id=record_id, source_id=s, quote=q, at=at, batch_id=batch_id)
+                for s, q in sources
+            ],
+        )
+
+    def close_record(self, write: CloseRecord) -> None:
+        _, seq = self.open_version(write.record_id, write.expected)
+        self.close(write.record_id, seq, self.batch.at)
+        self.note(write.op, write.record_id, write.reason, version_before=write.expected)
+
+    def link_evidence(self, write: LinkEvidence) -> None:
+        self.add_evidence(write.record_id, [(e.source_id, e.quote) for e in write.evidence])
+        sources = [evidence.source_id for evidence in write.evidence]
+        self.note("evidence", write.record_id, write.reason, evidence=dumps(sources))
+
+    def unlink_evidence(self, write: UnlinkEvidence) -> None:
+        sources = dumps(list(write.sources))
+        self.tx.run("evidence_drop", self.params(record_id=write.record_id, sources=sources))
+        self.note("unlink", write.record_id, write.reason, evidence=sources)
+
+    def show_messages(self, write: ShowMessages) -> None:
+        batch = self.params(batch_id=write.batch_id)
+        seqs = [int(row[0]) for row in self.tx.rows("message_of_batch", batch)]
+        hidden_at = None if write.visible else self.batch.at
+        self.tx.run("message_show", {**batch, "hidden_at": hidden_at})
+        if seqs:
+            self.rewrite(seqs, lambda h: flag_header(h, HIDDEN, on=not write.visible))
+        state = {"id": write.batch_id, "reason": None, "at": self.batch.at}
+        self.tx.run(
+            "batch_state", self.params(state="done" if write.visible else "undone", **state)
+        )
+        self.note(write.op, write.batch_id, write.reason)
+
+    def write_log(self) -> list[Change]:
+        first = reserve(self.tx, len(self.log)) if self.log else 0
+        rows: list[dict[str, Any]] = []
+        for place, entry in enumerate(self.log):
+            change_id = f"chg_{self.batch.id.partition('_')[2]}_{place}"
+            common = {"batch_id": self.batch.id, "actor": self.batch.actor, "at": self.batch.at}
+            rows.append(self.params(seq=first + place, id=change_id, **common, **entry))
+        self.tx.many("change_add", rows)
+        found = self.tx.rows("change_of_batch", self.params(batch_id=self.batch.id))
+        return [change_from(row) for row in found]
+
+
+def apply(tx: Tx, scope: Scope, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
+    """Carry out the writes in order; raise `Conflict` if a version moved, and write nothing."""
+    number = ensure_scope(tx, scope, batch.at)
+    add_batch(tx, number, batch)
+    work = _Apply(tx, number, batch)
+    for write in writes:
+        match write:
+            case PutVersion():
+                work.put_version(write)
+            case CloseRecord():
+                work.close_record(write)
+            case LinkEvidence():
+                work.link_evidence(write)
+            case UnlinkEvidence():
+                work.unlink_evidence(write)
+            case ShowMessages():
+                work.show_messages(write)
+    return work.write_log()

@@ -1,0 +1,210 @@
+"""The store: every operation once, run whole on a worker thread, over any backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from memstrata.records import Batch, BatchState, Change, Message, Page, Record, Scope
+from memstrata.store import append, apply, batches, erase, inspect, read, search, transfer
+from memstrata.store.ports import (
+    Appended,
+    Backend,
+    Draft,
+    Found,
+    NewBatch,
+    Pending,
+    Tx,
+    View,
+    Write,
+)
+
+__all__ = ["Store"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_INDEX_BYTES = 1 << 30
+_THREADS: RunVar[dict[str, anyio.CapacityLimiter]] = RunVar("memstrata_threads")
+
+
+def _limiter(name: str, tokens: int) -> anyio.CapacityLimiter:
+    """This event loop's limiter for reads or writes."""
+    limiters = _THREADS.get(None)
+    if limiters is None:
+        limiters = dict[str, anyio.CapacityLimiter]()
+        _THREADS.set(limiters)
+    return limiters.setdefault(name, anyio.CapacityLimiter(tokens))
+
+
+class Store:
+    """Whole operations, each one transaction; errors are ours already."""
+
+    def __init__(self, backend: Backend, *, index_bytes: int = _INDEX_BYTES) -> None:
+        self._backend = backend
+        self._cache = search.IndexCache(index_bytes)
+        self.location = backend.location
+
+    async def _write(
+        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
+        return await anyio.to_thread.run_sync(
+            self._backend.write, call, limiter=_limiter("write", 1)
+        )
+
+    async def _read(
+        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
+        return await anyio.to_thread.run_sync(self._backend.read, call, limiter=_limiter("read", 4))
+
+    # Writing
+
+    async def append(self, scope: Scope, batch: NewBatch, drafts: Sequence[Draft]) -> Appended:
+        """Store new messages and the batch that brings them."""
+        return await self._write(append.append, scope, batch, drafts)
+
+    async def apply(self, scope: Scope, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
+        """Carry out changes; `Conflict` if a version moved."""
+        return await self._write(apply.apply, scope, batch, writes)
+
+    async def erase(
+        self, scope: Scope, selection: erase.Selection, *, dry_run: bool
+    ) -> tuple[erase.Erased, bool]:
+        """Erase for good; the flag says whether the files are clean already."""
+        operation = self._read if dry_run else self._write
+        erased = await operation(erase.erase, scope, selection, dry_run=dry_run)
+        clean = dry_run or await anyio.to_thread.run_sync(self._backend.clean)
+        return erased, clean
+
+    async def set_user(self, scope: Scope, timezone: str | None, locale: str | None) -> None:
+        """Set a user's time zone and locale; None keeps what is there."""
+        await self._write(inspect.set_user, scope, timezone, locale)
+
+    async def load_rows(
+        self, scope: Scope, rows: Sequence[transfer.Carried], index: transfer.Index, at: int
+    ) -> int:
+        """Store rows of a dump that are not there yet; how many."""
+        return await self._write(transfer.load_rows, scope, rows, index, at)
+
+    # Batches
+
+    async def lease_next(
+        self, owner: str, now: int, until: int, scope: Scope | None
+    ) -> batches.Lease | None:
+        """Take the oldest waiting batch."""
+        return await self._write(batches.lease_next, owner, now, until, scope)
+
+    async def renew(self, lease: batches.Lease, until: int) -> bool:
+        """Keep a lease; False when it was lost."""
+        return await self._write(batches.renew, lease, until)
+
+    async def finish(
+        self, lease: batches.Lease, state: BatchState, reason: str | None, now: int
+    ) -> None:
+        """Say how a batch ended."""
+        await self._write(batches.finish, lease, state, reason, now)
+
+    async def requeue(self, scope: Scope, batch_id: str) -> None:
+        """Put a failed batch back in the queue."""
+        await self._write(batches.requeue, scope, batch_id)
+
+    async def pending_items(self, lease: batches.Lease, limit: int) -> list[Pending]:
+        """Items of the lease's scope that have no vector yet."""
+        return await self._read(batches.pending_items, lease.number, limit)
+
+    async def store_vectors(
+        self, lease: batches.Lease, model: int, vectors: Sequence[tuple[int, bytes]]
+    ) -> None:
+        """Store float16 vectors by item."""
+        await self._write(batches.store_vectors, lease.number, model, vectors)
+
+    async def use_model(self, name: str, dimensions: int) -> tuple[int, str]:
+        """The model whose vectors the store holds; the first one asked for becomes it."""
+        known = await self._read(batches.model_in_use)
+        return known or await self._write(batches.use_model, name, dimensions)
+
+    # Reading
+
+    async def search(self, request: search.SearchRequest) -> list[Found]:
+        """What the core ranks best, read in one snapshot."""
+        return await self._read(search.search, self._cache, request)
+
+    async def get(self, view: View, ids: Sequence[str]) -> dict[str, Message | Record]:
+        """Messages and records by id."""
+        return await self._read(read.get, view, ids)
+
+    async def versions(self, view: View, record_id: str) -> list[Record]:
+        """All versions of a record."""
+        return await self._read(read.versions, view, record_id)
+
+    async def history(self, view: View, target_id: str) -> list[Change]:
+        """The log of one record."""
+        return await self._read(read.history, view, target_id)
+
+    async def changes(self, view: View, batch_or_change: str) -> list[tuple[Scope, Change]]:
+        """The changes of a batch, or one change."""
+        return await self._read(read.changes_of_batch, view, batch_or_change)
+
+    async def same_record(
+        self, scope: Scope, fingerprint: str, now: int
+    ) -> tuple[str, str] | None:
+        """The record with this fingerprint that stands now."""
+        return await self._read(read.same_record, scope, fingerprint, now)
+
+    async def list_messages(self, view: View, listing: read.Listing) -> Page[Message]:
+        """Messages in the order they happened."""
+        return await self._read(read.list_messages, view, listing)
+
+    async def list_records(self, view: View, listing: read.Listing) -> Page[Record]:
+        """Records in the order they were written."""
+        return await self._read(read.list_records, view, listing)
+
+    async def get_batch(self, view: View, batch_id: str) -> Batch | None:
+        """One batch."""
+        return await self._read(read.get_batch, view, batch_id)
+
+    async def list_batches(
+        self, view: View, listing: read.Listing, state: str | None
+    ) -> Page[Batch]:
+        """Batches, newest first."""
+        return await self._read(read.list_batches, view, listing, state)
+
+    async def user_settings(self, scope: Scope) -> tuple[str | None, str | None]:
+        """A user's time zone and locale."""
+        return await self._read(read.user_settings, scope)
+
+    async def scopes(self, tenant: str) -> list[dict[str, Any]]:
+        """Who is in the store."""
+        return await self._read(inspect.scopes, tenant)
+
+    async def stats(self, view: View) -> dict[str, Any]:
+        """How much the view holds."""
+        counted = await self._read(inspect.stats, view)
+        counted["bytes_on_disk"] = await anyio.to_thread.run_sync(self._backend.size)
+        return counted
+
+    async def open_batches(self, tenant: str) -> tuple[int, int]:
+        """How many batches of a tenant wait, and how many have failed."""
+        return await self._read(inspect.open_batches, tenant)
+
+    async def verify(self, view: View | None, tenant: str) -> list[str]:
+        """What is wrong, in words; empty when sound."""
+        problems = await anyio.to_thread.run_sync(self._backend.check)
+        return problems + await self._read(inspect.verify, view, tenant)
+
+    async def dump_page(
+        self, scope: Scope, part: str, after: int
+    ) -> tuple[list[transfer.Carried], int | None]:
+        """A page of a dump."""
+        return await self._read(transfer.dump_page, scope, part, after)
+
+    async def close(self) -> None:
+        """Release the backend."""
+        self._cache.clear()
+        await anyio.to_thread.run_sync(self._backend.close)

@@ -1,0 +1,304 @@
+"""The one filter grammar, read into a tree and compiled to bound SQL.
+
+    {"tags": {"contains": "work"}, "or": [{"metadata.priority": {"gte": 2}},
+                                          {"not": {"kind": "resource"}}]}
+
+Keys of one mapping are joined by *and*. A field maps to a scalar (equality) or to operators.
+Fields and operators are allow-listed; values are bound, never put into the statement. A field
+that a message or record does not have is null: it equals nothing but null, and `ne` holds for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Literal, cast
+
+from memstrata.errors import InvalidInput
+from memstrata.records import micros
+from memstrata.store.ports import Dialect
+
+__all__ = [
+    "FIELDS",
+    "OPERATORS",
+    "All",
+    "AnyOf",
+    "Filter",
+    "Not",
+    "Table",
+    "Test",
+    "compile_filter",
+    "parse_filter",
+]
+
+Table = Literal["messages", "records"]
+Scalar = str | int | float | bool | None
+
+_TIMES = frozenset(
+    {
+        "occurred_at",
+        "ended_at",
+        "recorded_at",
+        "created_at",
+        "valid_from",
+        "valid_to",
+        "retired_at",
+        "expires_at",
+    }
+)
+_MESSAGES = frozenset(
+    {"id", "external_id", "session_id", "role", "name", "occurred_at", "recorded_at", "trust",
+     "batch_id"}
+)  # fmt: skip
+_RECORDS = _TIMES | {
+    "id", "kind", "title", "path", "subject", "attribute", "confidence", "trust", "sensitivity",
+    "lifecycle", "version", "batch_id",
+}  # fmt: skip
+_NESTED = re.compile(r"^(metadata|fields)((?:\.[\w-]{1,64})+)$")
+
+FIELDS = (*sorted(_MESSAGES | _RECORDS | {"tags"}), "metadata.<key>", "fields.<key>")
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "starts_with", "exists")
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One field compared with one value."""
+
+    field: str
+    operator: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; no part, nothing is left out."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Filter
+
+
+Filter = Test | All | AnyOf | Not
+
+
+def parse_filter(given: Mapping[str, Any] | None, zone: tzinfo, *, depth: int = 0) -> Filter | None:
+    """Read a filter, naive times in `zone`; `InvalidInput` names an unknown field or operator."""
+    if given is None:
+        return None
+    if not _is_mapping(given):
+        raise InvalidInput(f"filters is a mapping like {{'kind': 'semantic'}}, not {given!r}")
+    if depth > 20:
+        raise InvalidInput("filters are nested more than 20 deep: flatten them")
+    parts: list[Filter] = []
+    for key, value in given.items():
+        parts.extend(_entry(key, value, zone, depth))
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _entry(key: str, value: Any, zone: tzinfo, depth: int) -> list[Filter]:
+    if key in ("and", "or"):
+        parts = tuple(_nested(key, part, zone, depth) for part in _listed(key, value))
+        return [All(parts) if key == "and" else AnyOf(parts)]
+    if key == "not":
+        return [Not(_nested(key, value, zone, depth))]
+    _check_field(key)
+    if isinstance(value, Mapping):
+        operators = cast("Mapping[str, Any]", value)
+        if not operators:
+            raise InvalidInput(f"filter {key!r} has no operator: use one of {', '.join(OPERATORS)}")
+        return [Test(key, op, _value(key, op, operand, zone)) for op, operand in operators.items()]
+    return [Test(key, "eq", _value(key, "eq", value, zone))]
+
+
+def _nested(key: str, value: Any, zone: tzinfo, depth: int) -> Filter:
+    inner = parse_filter(value, zone, depth=depth + 1)
+    if inner is None:
+        raise InvalidInput(f"filter {key!r} needs a mapping, not null")
+    return inner
+
+
+def _listed(key: str, value: Any) -> Sequence[Any]:
+    if not isinstance(value, list) or not value:
+        raise InvalidInput(f"filter {key!r} needs a list of filters with at least one in it")
+    return cast("list[Any]", value)
+
+
+def _check_field(field: Any) -> None:
+    known = isinstance(field, str) and (
+        field in _MESSAGES or field in _RECORDS or field == "tags" or _NESTED.match(field)
+    )
+    if not known:
+        raise InvalidInput(f"unknown filter field {field!r}: use one of {', '.join(FIELDS)}")
+
+
+def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
+    if operator not in OPERATORS:
+        raise InvalidInput(
+            f"unknown filter operator {operator!r} on {field!r}: use one of {', '.join(OPERATORS)}"
+        )
+    if operator == "exists":
+        if not isinstance(value, bool):
+            raise InvalidInput(f"filter {field!r}: exists takes true or false, not {value!r}")
+        return value
+    if operator == "in":
+        if not isinstance(value, list):
+            raise InvalidInput(f"filter {field!r}: in takes a list, not {value!r}")
+        return [_scalar(field, item, zone) for item in cast("list[Any]", value)]
+    if operator == "starts_with" and not isinstance(value, str):
+        raise InvalidInput(f"filter {field!r}: starts_with takes a text, not {value!r}")
+    return _scalar(field, value, zone)
+
+
+def _scalar(field: str, value: Any, zone: tzinfo) -> Scalar:
+    if field in _TIMES and value is not None:
+        return _time(field, value, zone)
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    raise InvalidInput(
+        f"filter {field!r}: {value!r} is no text, number, true, false or null; for several values "
+        "use {'in': [...]}"
+    )
+
+
+def _time(field: str, value: Any, zone: tzinfo) -> int:
+    try:
+        when = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"filter {field!r}: {value!r} is no ISO 8601 date-time such as 2026-05-08T09:00:00Z"
+        ) from None
+    return micros(when if when.tzinfo else when.replace(tzinfo=zone))
+
+
+def compile_filter(
+    tree: Filter | None, table: Table, dialect: Dialect
+) -> tuple[str, dict[str, Any]]:
+    """A SQL condition over one table and the values it binds."""
+    compiler = _Compiler(table, dialect)
+    return ("1 = 1" if tree is None else compiler.condition(tree)), compiler.bound
+
+
+class _Compiler:
+    def __init__(self, table: Table, dialect: Dialect) -> None:
+        self.columns = _MESSAGES if table == "messages" else _RECORDS
+        self.has_fields = table == "records"
+        self.dialect = dialect
+        self.bound: dict[str, Any] = {}
+
+    def bind(self, value: Any) -> str:
+        name = f"f{len(self.bound)}"
+        self.bound[name] = value
+        return f":{name}"
+
+    def condition(self, tree: Filter) -> str:
+        match tree:
+            case Test():
+                return self.test(tree)
+            case Not(part):
+                return f"NOT coalesce({self.condition(part)}, 0)"
+            case All(parts):
+                return self.join(" AND ", parts, "1 = 1")
+            case AnyOf(parts):
+                return self.join(" OR ", parts, "1 = 0")
+
+    def join(self, word: str, parts: Sequence[Filter], empty: str) -> str:
+        return "(" + (word.join(self.condition(part) for part in parts) or empty) + ")"
+
+    def expression(self, field: str) -> str:
+        """The SQL for a field's scalar; NULL where the table has no such field."""
+        if match := _NESTED.match(field):
+            if match[1] == "fields" and not self.has_fields:
+                return "NULL"
+            return self.dialect.json_value(match[1], match[2][1:].split("."), self.bind)
+        return field if field in self.columns else "NULL"
+
+    def array(self, field: str) -> tuple[str, list[str]] | None:
+        """The JSON column and path that `contains` searches, if the field can hold a list."""
+        if field == "tags":
+            return "tags", []
+        match = _NESTED.match(field)
+        if match is None or (match[1] == "fields" and not self.has_fields):
+            return None
+        return match[1], match[2][1:].split(".")
+
+    def test(self, test: Test) -> str:
+        if test.operator == "contains":
+            return self.contains(test.field, test.value)
+        if test.field == "tags" and test.operator == "exists":
+            return f"tags IS {'NOT ' if test.value else ''}NULL"
+        if test.field == "tags":
+            raise InvalidInput("tags is a list: use {'tags': {'contains': …}} or exists")
+        expression = self.expression(test.field)
+        return _OPERATORS[test.operator](self, expression, _storable(test.field, test.value))
+
+    def contains(self, field: str, value: Scalar) -> str:
+        place = self.array(field)
+        if place is None:
+            text = self.expression(field)
+            return f"instr({text}, {self.bind(str(value))}) > 0"
+        bound = self.bind(value)
+        return self.dialect.json_contains(*place, bound, self.bind)
+
+    def equal(self, expression: str, value: Any) -> str:
+        if value is None:
+            return f"({expression}) IS NULL"
+        bound = self.bind(value)
+        guard = self.dialect.is_text if isinstance(value, str) else self.dialect.is_number
+        return f"({guard(expression)} AND ({expression}) = {bound})"
+
+    def unequal(self, expression: str, value: Any) -> str:
+        return f"NOT coalesce({self.equal(expression, value)}, 0)"
+
+    def order(self, expression: str, value: Any, sign: str) -> str:
+        if value is None or isinstance(value, bool):
+            raise InvalidInput(f"{value!r} has no order: compare with a text, number or time")
+        bound = self.bind(value)
+        guard = self.dialect.is_text if isinstance(value, str) else self.dialect.is_number
+        return f"({guard(expression)} AND ({expression}) {sign} {bound})"
+
+    def among(self, expression: str, value: Any) -> str:
+        return self.dialect.in_list(expression, value, self.bind)
+
+    def begins(self, expression: str, value: Any) -> str:
+        return self.dialect.starts_with(f"({expression})", self.bind(value))
+
+    def exists(self, expression: str, value: Any) -> str:
+        return f"({expression}) IS {'NOT ' if value else ''}NULL"
+
+
+def _storable(field: str, value: Any) -> Any:
+    """JSON booleans are compared as the texts that `json_value` gives for them."""
+    if _NESTED.match(field) and isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+_OPERATORS: Mapping[str, Callable[[_Compiler, str, Any], str]] = {
+    "eq": _Compiler.equal,
+    "ne": _Compiler.unequal,
+    "gt": lambda c, e, v: c.order(e, v, ">"),
+    "gte": lambda c, e, v: c.order(e, v, ">="),
+    "lt": lambda c, e, v: c.order(e, v, "<"),
+    "lte": lambda c, e, v: c.order(e, v, "<="),
+    "in": _Compiler.among,
+    "starts_with": _Compiler.begins,
+    "exists": _Compiler.exists,
+}

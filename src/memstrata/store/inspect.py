@@ -1,0 +1,85 @@
+"""Who is in the store, how much it holds, and whether it is sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memstrata.records import Scope, instant
+from memstrata.store.ports import Tx, View
+from memstrata.store.read import numbered
+from memstrata.store.rows import scope_params
+
+__all__ = ["open_batches", "scopes", "set_user", "stats", "verify"]
+
+_COUNTED = (
+    "messages",
+    "hidden_messages",
+    "record_versions",
+    "items",
+    "items_without_vector",
+    "pending_batches",
+    "failed_batches",
+)
+
+
+def set_user(tx: Tx, scope: Scope, timezone: str | None, locale: str | None) -> None:
+    """Set a user's time zone and locale; None keeps what is there."""
+    tx.run("user_set", {**scope_params(scope), "timezone": timezone, "locale": locale})
+
+
+def scopes(tx: Tx, tenant: str) -> list[dict[str, Any]]:
+    """Every scope of a tenant, with how much it holds."""
+    return [
+        {
+            "user_id": user_id or None,
+            "agent_id": agent_id or None,
+            "created_at": instant(created_at),
+            "messages": messages,
+            "records": records,
+        }
+        for _, user_id, agent_id, created_at, messages, records in tx.rows(
+            "scope_list", {"tenant": tenant, "after": 0}
+        )
+    ]
+
+
+def _every_scope(tx: Tx, tenant: str) -> View:
+    found = (
+        Scope(tenant=tenant, user_id=row["user_id"], agent_id=row["agent_id"])
+        for row in scopes(tx, tenant)
+    )
+    return View(tuple(found))
+
+
+def stats(tx: Tx, view: View) -> dict[str, Any]:
+    """Counts over the view's scopes."""
+    counted: dict[str, Any] = dict.fromkeys(_COUNTED, 0)
+    kinds: dict[str, dict[str, int]] = {}
+    for _, number in numbered(tx, view):
+        row = tx.one("stats", {"scope": number}) or ()
+        for name, count in zip(_COUNTED, row, strict=True):
+            counted[name] += count
+        for kind, lifecycle, count in tx.rows("stats_kinds", {"scope": number}):
+            by_lifecycle = kinds.setdefault(kind, {})
+            by_lifecycle[lifecycle] = by_lifecycle.get(lifecycle, 0) + count
+    store = tx.one("store_row")
+    counted["records"] = kinds
+    counted["embedder"] = store[2] if store else None
+    return counted
+
+
+def open_batches(tx: Tx, tenant: str) -> tuple[int, int]:
+    """How many batches of a tenant wait, and how many have failed."""
+    counted = stats(tx, _every_scope(tx, tenant))
+    return counted["pending_batches"], counted["failed_batches"]
+
+
+def verify(tx: Tx, view: View | None, tenant: str) -> list[str]:
+    """The broken invariants of the view (of the whole tenant without one), in words."""
+    problems: list[str] = []
+    for scope, number in numbered(tx, view or _every_scope(tx, tenant)):
+        owner = scope.user_id or scope.agent_id
+        for what, count in tx.rows("verify_counts", {"scope": number}):
+            if count:
+                problems.append(f"{owner}: {count} {what}")
+    return problems

@@ -1,0 +1,258 @@
+"""What the store takes and gives, and the little that a backend must provide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+from memstrata.records import BatchState, Evidence, JsonObject, Message, Record, Scope
+
+__all__ = [
+    "Appended",
+    "Backend",
+    "Bind",
+    "CloseRecord",
+    "Dialect",
+    "Draft",
+    "Found",
+    "LinkEvidence",
+    "NewBatch",
+    "Params",
+    "Passage",
+    "Pending",
+    "PutVersion",
+    "Row",
+    "ShowMessages",
+    "Tx",
+    "UnlinkEvidence",
+    "View",
+    "Write",
+]
+
+Row = tuple[Any, ...]
+Params = Mapping[str, Any]
+T = TypeVar("T")
+Bind = Callable[[Any], str]
+"""Binds a value to the statement and gives the placeholder that stands for it."""
+
+
+class Dialect(Protocol):
+    """How a database spells what filters need; every value is bound, every name allow-listed."""
+
+    def json_value(self, column: str, path: Sequence[str], bind: Bind) -> str:
+        """The scalar at a path of a JSON column; booleans as the texts `true` and `false`."""
+        ...
+
+    def json_contains(self, column: str, path: Sequence[str], value: str, bind: Bind) -> str:
+        """Whether the JSON array at a path has an element equal to a bound value."""
+        ...
+
+    def is_number(self, expression: str) -> str:
+        """Whether an expression is a number."""
+        ...
+
+    def is_text(self, expression: str) -> str:
+        """Whether an expression is text."""
+        ...
+
+    def in_list(self, expression: str, values: Sequence[Any], bind: Bind) -> str:
+        """Whether an expression equals one of the values."""
+        ...
+
+    def starts_with(self, expression: str, prefix: str) -> str:
+        """Whether a text begins with a bound one."""
+        ...
+
+
+class Tx(Protocol):
+    """One open transaction: named statements, their values always bound."""
+
+    dialect: Dialect
+
+    def rows(self, name: str, params: Params = ...) -> list[Row]:
+        """All rows of a statement."""
+        ...
+
+    def one(self, name: str, params: Params = ...) -> Row | None:
+        """The first row of a statement, if there is one."""
+        ...
+
+    def run(self, name: str, params: Params = ...) -> int:
+        """Execute a statement; the number of rows it changed."""
+        ...
+
+    def many(self, name: str, rows: Iterable[Params]) -> None:
+        """Execute a statement once per mapping."""
+        ...
+
+    def select(self, name: str, where: str, params: Params) -> list[Row]:
+        """A statement whose `/*where*/` is replaced by a compiled filter (store/filters.py)."""
+        ...
+
+
+class Backend(Protocol):
+    """A database: transactions, and what is said about it."""
+
+    location: str
+    """What the user calls it: a path or a URL without credentials."""
+
+    def write(self, operation: Callable[[Tx], T]) -> T:
+        """Run in one write transaction, alone; commit, or roll back on any exception. Blocking."""
+        ...
+
+    def read(self, operation: Callable[[Tx], T]) -> T:
+        """Run in one read-only snapshot. Blocking."""
+        ...
+
+    def clean(self) -> bool:
+        """Leave no bytes of deleted rows in free pages or journals; False if a reader blocks it."""
+        ...
+
+    def check(self) -> list[str]:
+        """Problems the database itself reports about its file; empty when sound."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
+    def close(self) -> None:
+        """Release every connection."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one call may see: the shared scope and, if it names one, the agent's own."""
+
+    scopes: tuple[Scope, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A searchable piece of a message or record: characters `[start, stop)` and its index form."""
+
+    start: int
+    stop: int
+    header: bytes
+    terms: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message about to be stored."""
+
+    index: int
+    message: Message
+    digest: bytes
+    """Hash of speaker and raw text: what a re-sent history is aligned by."""
+    identity: bytes | None
+    """Hash of what makes it one message wherever it is sent again; None if nothing does."""
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewBatch:
+    """The call that writes."""
+
+    id: str
+    verb: str
+    actor: str
+    at: int
+    state: BatchState = "done"
+    request: JsonObject = field(default_factory=dict[str, Any])
+    digest: bytes | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What `append` did."""
+
+    batch_id: str
+    state: BatchState
+    ids: dict[int, str]
+    """Draft index → the id under which the message is stored, new or not."""
+    known: dict[int, str]
+    """Draft index → why it was not stored again."""
+    repeated: bool = False
+    """True when the whole batch had been stored before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutVersion:
+    """Close the open version `expected` (None: there is none) and open `record`."""
+
+    record: Record
+    expected: int | None
+    op: str
+    passages: tuple[Passage, ...]
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    same_text: bool = False
+    """The indexed text is that of the version it replaces: its vectors are carried over."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRecord:
+    """Close the open version and open no other: the record is as if it had not been written."""
+
+    record_id: str
+    expected: int
+    op: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEvidence:
+    """Add sources to a record, keeping the ones it has."""
+
+    record_id: str
+    evidence: tuple[Evidence, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnlinkEvidence:
+    """Take sources from a record."""
+
+    record_id: str
+    sources: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMessages:
+    """Take a batch's messages out of default reads, or bring them back."""
+
+    batch_id: str
+    visible: bool
+    op: Literal["hide", "show"]
+    reason: str = ""
+
+
+Write = PutVersion | CloseRecord | LinkEvidence | UnlinkEvidence | ShowMessages
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An item that has no vector yet, and where its text is."""
+
+    seq: int
+    text: str
+    speaker: str | None
+    title: str | None
+    occurred: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row behind a candidate: a message or a record, and the passage that matched."""
+
+    seq: int
+    start: int
+    stop: int
+    whole: bool
+    message: Message | None = None
+    record: Record | None = None

@@ -1,0 +1,215 @@
+"""Reading by id and browsing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memstrata.errors import InvalidInput
+from memstrata.records import Batch, Change, Message, Page, Record, Scope
+from memstrata.store.append import find_scope
+from memstrata.store.filters import Filter, compile_filter
+from memstrata.store.ports import Tx, View
+from memstrata.store.rows import (
+    batch_from,
+    change_from,
+    dumps,
+    message_from,
+    record_from,
+    scope_params,
+)
+from memstrata.store.search import evidence_of
+
+__all__ = [
+    "EVER",
+    "Listing",
+    "changes_of_batch",
+    "get",
+    "get_batch",
+    "history",
+    "list_batches",
+    "list_messages",
+    "list_records",
+    "numbered",
+    "same_record",
+    "user_settings",
+    "versions",
+]
+
+EVER = (-(2**63), 2**63 - 1)
+"""All of time, in microseconds."""
+
+_MESSAGE_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})")
+_RECORD_PLACE = re.compile(r"(-?[0-9]{1,18}):([a-z]+_[0-9a-zA-Z_-]{1,80})")
+_BATCH_PLACE = re.compile(r"(batch_[0-9a-zA-Z_-]{1,80})")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What to list, and from where on."""
+
+    limit: int
+    cursor: str | None = None
+    where: Filter | None = None
+    kinds: tuple[str, ...] = ()
+    lifecycles: tuple[str, ...] = ()
+    session_id: str | None = None
+    since: int = EVER[0]
+    until: int = EVER[1]
+    hidden: bool = False
+
+
+def numbered(tx: Tx, view: View) -> list[tuple[Scope, int]]:
+    """The view's scopes that exist, with their numbers."""
+    found = [(scope, find_scope(tx, scope)) for scope in view.scopes]
+    return [(scope, number) for scope, number in found if number is not None]
+
+
+def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record]:
+    """Messages and open record versions by id; ids not in the view are left out."""
+    found: dict[str, Message | Record] = {}
+    for scope, number in numbered(tx, view):
+        params = {"scope": number, "ids": dumps(list(ids))}
+        messages = [message_from(scope, row) for row in tx.rows("message_by_id", params)]
+        found.update({message.id: message for message in messages})
+        rows = tx.rows("record_by_id", params)
+        evidence = evidence_of(tx, number, [row[1] for row in rows])
+        records = [record_from(scope, row, evidence.get(row[1], ())) for row in rows]
+        found.update({record.id: record for record in records})
+    return found
+
+
+def versions(tx: Tx, view: View, record_id: str) -> list[Record]:
+    """All versions of a record, oldest first; empty if there is none."""
+    for scope, number in numbered(tx, view):
+        rows = tx.rows("record_versions", {"scope": number, "id": record_id})
+        if rows:
+            evidence = evidence_of(tx, number, [record_id]).get(record_id, ())
+            return [record_from(scope, row, evidence) for row in rows]
+    return []
+
+
+def history(tx: Tx, view: View, target_id: str) -> list[Change]:
+    """The change log of a record, with what it was before and after each change."""
+    known = {record.version: record for record in versions(tx, view, target_id)}
+    return [
+        change_from(row, known)
+        for _, number in numbered(tx, view)
+        for row in tx.rows("change_of_target", {"scope": number, "target_id": target_id})
+    ]
+
+
+def changes_of_batch(tx: Tx, view: View, batch_or_change: str) -> list[tuple[Scope, Change]]:
+    """The changes of a batch, or the one change of that id, each with its scope."""
+    found: list[tuple[Scope, Change]] = []
+    for scope, number in numbered(tx, view):
+        rows = tx.rows("change_of_batch", {"scope": number, "batch_id": batch_or_change})
+        rows += tx.rows("change_by_id", {"scope": number, "id": batch_or_change})
+        found += [(scope, change_from(row)) for row in rows]
+    return found
+
+
+def same_record(tx: Tx, scope: Scope, fingerprint: str, now: int) -> tuple[str, str] | None:
+    """Id and text of the record with this fingerprint that stands now."""
+    number = find_scope(tx, scope)
+    if number is None:
+        return None
+    params = {"scope": number, "fingerprint": fingerprint, "id": "", "now": now}
+    row = tx.one("record_same", params)
+    return None if row is None else (str(row[0]), str(row[1]))
+
+
+def _place(cursor: Any, shape: re.Pattern[str]) -> tuple[str, ...]:
+    """The parts of a page's `next`."""
+    found = shape.fullmatch(cursor) if isinstance(cursor, str) else None
+    if found is None:
+        raise InvalidInput(
+            f"cursor {cursor!r} is none of ours: pass a page's `next` as it was given"
+        )
+    return found.groups()
+
+
+def list_messages(tx: Tx, view: View, listing: Listing) -> Page[Message]:
+    """Messages in the order they happened."""
+    when, after = EVER[0], 0
+    if listing.cursor is not None:
+        when, after = map(int, _place(listing.cursor, _MESSAGE_PLACE))
+    found: list[tuple[int, int, Message]] = []
+    for scope, number in numbered(tx, view):
+        sql, bound = compile_filter(listing.where, "messages", tx.dialect)
+        params = {
+            "scope": number,
+            "after_time": when,
+            "after_seq": after,
+            "session_id": listing.session_id,
+            "since": listing.since,
+            "until": listing.until,
+            "hidden": listing.hidden,
+            "limit": listing.limit + 1,
+            **bound,
+        }
+        rows = tx.select("message_list", sql, params)
+        found += [(row[8], row[0], message_from(scope, row)) for row in rows]
+    found.sort(key=lambda entry: entry[:2])
+    page = found[: listing.limit]
+    more = f"{page[-1][0]}:{page[-1][1]}" if len(found) > listing.limit else None
+    return Page[Message](items=[message for _, _, message in page], next=more)
+
+
+def list_records(tx: Tx, view: View, listing: Listing) -> Page[Record]:
+    """Open record versions in the order they were first written."""
+    when, after = str(EVER[0]), ""
+    if listing.cursor is not None:
+        when, after = _place(listing.cursor, _RECORD_PLACE)
+    found: list[tuple[int, str, Record]] = []
+    for scope, number in numbered(tx, view):
+        sql, bound = compile_filter(listing.where, "records", tx.dialect)
+        params = {
+            "scope": number,
+            "after_time": int(when),
+            "after_id": after,
+            "kinds": dumps(list(listing.kinds)),
+            "lifecycles": dumps(list(listing.lifecycles)),
+            "limit": listing.limit + 1,
+            **bound,
+        }
+        rows = tx.select("record_list", sql, params)
+        evidence = evidence_of(tx, number, [row[1] for row in rows])
+        found += [
+            (row[13], row[1], record_from(scope, row, evidence.get(row[1], ()))) for row in rows
+        ]
+    found.sort(key=lambda entry: entry[:2])
+    page = found[: listing.limit]
+    more = f"{page[-1][0]}:{page[-1][1]}" if len(found) > listing.limit else None
+    return Page[Record](items=[record for _, _, record in page], next=more)
+
+
+def get_batch(tx: Tx, view: View, batch_id: str) -> Batch | None:
+    """One batch, None if it is not in the view."""
+    for scope, number in numbered(tx, view):
+        row = tx.one("batch_get", {"scope": number, "id": batch_id})
+        if row is not None:
+            return batch_from(scope, row)
+    return None
+
+
+def list_batches(tx: Tx, view: View, listing: Listing, state: str | None) -> Page[Batch]:
+    """Batches, newest first."""
+    if listing.cursor is not None:
+        _place(listing.cursor, _BATCH_PLACE)
+    found: list[Batch] = []
+    for scope, number in numbered(tx, view):
+        params = {"scope": number, "before": listing.cursor, "state": state}
+        rows = tx.rows("batch_list", {**params, "limit": listing.limit + 1})
+        found += [batch_from(scope, row) for row in rows]
+    found.sort(key=lambda batch: batch.id, reverse=True)
+    page = found[: listing.limit]
+    return Page[Batch](items=page, next=page[-1].id if len(found) > listing.limit else None)
+
+
+def user_settings(tx: Tx, scope: Scope) -> tuple[str | None, str | None]:
+    """A user's time zone and locale, None where not set."""
+    row = tx.one("user_get", scope_params(scope))
+    return (None, None) if row is None else (row[0], row[1])

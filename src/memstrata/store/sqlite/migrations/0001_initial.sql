@@ -1,0 +1,219 @@
+-- The schema as a fresh store has it; `migrations/` builds the same step by step.
+-- Instants are integers: microseconds since the Unix epoch, UTC. JSON columns hold UTF-8 text.
+
+-- One row: what this file is, and the counters everything is numbered by.
+CREATE TABLE store (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    uuid TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL DEFAULT 0,
+    model INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Embedding models whose vectors the file holds; `store.model` is the one in use.
+CREATE TABLE models (
+    model INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    dimensions INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE users (
+    tenant TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    timezone TEXT,
+    locale TEXT,
+    PRIMARY KEY (tenant, user_id)
+) STRICT, WITHOUT ROWID;
+
+-- '' stands for "no user" or "no agent", so that the three columns can be unique together.
+-- `stamp` is the sequence number of the newest change of any item, `generation` grows when the
+-- scope's items must be read again from the start.
+CREATE TABLE scopes (
+    scope INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0,
+    stamp INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (tenant, user_id, agent_id)
+) STRICT;
+
+-- Who has spoken in a scope, by the hash the index knows them by.
+CREATE TABLE speakers (
+    scope INTEGER NOT NULL,
+    hash INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (scope, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE messages (
+    scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    external_id TEXT,
+    session_id TEXT,
+    role TEXT NOT NULL,
+    name TEXT,
+    content TEXT NOT NULL,
+    parts TEXT,
+    occurred_at INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    hidden_at INTEGER,
+    trust TEXT NOT NULL,
+    tags TEXT,
+    metadata TEXT,
+    spans TEXT,
+    batch_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    identity BLOB,
+    PRIMARY KEY (scope, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX messages_id ON messages (scope, id);
+CREATE INDEX messages_session ON messages (scope, session_id, seq) WHERE session_id IS NOT NULL;
+CREATE INDEX messages_time ON messages (scope, occurred_at, seq);
+CREATE INDEX messages_batch ON messages (scope, batch_id);
+CREATE UNIQUE INDEX messages_identity ON messages (scope, identity)
+    WHERE identity IS NOT NULL AND hidden_at IS NULL;
+
+-- A record is the rows of its versions; the open one has no `closed_at`.
+CREATE TABLE records (
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    fields TEXT NOT NULL,
+    subject TEXT GENERATED ALWAYS AS (json_extract(fields, '$.subject')) VIRTUAL,
+    attribute TEXT GENERATED ALWAYS AS (json_extract(fields, '$.attribute')) VIRTUAL,
+    tags TEXT,
+    metadata TEXT,
+    path TEXT,
+    occurred_at INTEGER,
+    ended_at INTEGER,
+    recorded_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    closed_at INTEGER,
+    valid_from INTEGER,
+    valid_to INTEGER,
+    retired_at INTEGER,
+    expires_at INTEGER,
+    confidence REAL NOT NULL,
+    trust TEXT NOT NULL,
+    sensitivity TEXT NOT NULL,
+    lifecycle TEXT NOT NULL,
+    supersedes TEXT,
+    superseded_by TEXT,
+    fingerprint TEXT NOT NULL,
+    batch_id TEXT NOT NULL,
+    PRIMARY KEY (scope, id, version)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX records_seq ON records (scope, seq);
+CREATE UNIQUE INDEX records_open ON records (scope, id) WHERE closed_at IS NULL;
+CREATE INDEX records_created ON records (scope, created_at, id) WHERE closed_at IS NULL;
+CREATE INDEX records_fingerprint ON records (scope, fingerprint) WHERE closed_at IS NULL;
+CREATE INDEX records_subject ON records (scope, subject, attribute) WHERE closed_at IS NULL;
+CREATE INDEX records_batch ON records (scope, batch_id);
+
+CREATE TABLE evidence (
+    scope INTEGER NOT NULL,
+    record_id TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    quote TEXT,
+    added_at INTEGER NOT NULL,
+    batch_id TEXT NOT NULL,
+    PRIMARY KEY (scope, record_id, source_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX evidence_source ON evidence (scope, source_id);
+
+-- What can be found: one row per message, record version, or passage of a long one.
+-- `owner` is the `seq` of that message or version, `[start, stop)` the characters of a passage.
+-- `header` and `terms` are the fixed layouts of store/scope_index.py; `stamp` grows with each
+-- change of the row, so that readers load only what moved; `model` is 0 until it has a vector.
+CREATE TABLE items (
+    scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    model INTEGER NOT NULL DEFAULT 0,
+    header BLOB NOT NULL,
+    terms BLOB NOT NULL,
+    PRIMARY KEY (scope, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX items_stamp ON items (scope, stamp);
+CREATE INDEX items_owner ON items (scope, owner);
+CREATE INDEX items_without_vector ON items (scope, seq) WHERE model = 0;
+
+CREATE TABLE vectors (
+    scope INTEGER NOT NULL,
+    model INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (scope, model, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE entities (
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    normal TEXT NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    aliases TEXT,
+    PRIMARY KEY (scope, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entities_normal ON entities (scope, normal);
+
+CREATE TABLE mentions (
+    scope INTEGER NOT NULL,
+    entity_id TEXT NOT NULL,
+    owner INTEGER NOT NULL,
+    PRIMARY KEY (scope, entity_id, owner)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mentions_owner ON mentions (scope, owner);
+
+-- One row per call that writes. A batch is leased by one process at a time.
+CREATE TABLE batches (
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    request TEXT,
+    digest BLOB,
+    idempotency_key TEXT,
+    lease_owner TEXT,
+    lease_until INTEGER,
+    created_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    PRIMARY KEY (scope, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX batches_open ON batches (scope, id) WHERE state IN ('pending', 'running');
+CREATE INDEX batches_digest ON batches (scope, digest) WHERE digest IS NOT NULL;
+CREATE UNIQUE INDEX batches_key ON batches (scope, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+
+-- Who did what to what, and why. What it was before and after is in the versions, not here.
+CREATE TABLE changes (
+    scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    batch_id TEXT NOT NULL,
+    op TEXT NOT NULL,
+    target_id TEXT NOT NULL,
+    version_before INTEGER,
+    version_after INTEGER,
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    evidence TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (scope, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX changes_id ON changes (scope, id);
+CREATE INDEX changes_target ON changes (scope, target_id, seq);
+CREATE INDEX changes_batch ON changes (scope, batch_id, seq);

@@ -1,0 +1,587 @@
+-- Every statement the operations of store/ use, by name. Values are always bound.
+-- Hot ones are guarded by tests that read their query plans.
+
+-- name: store_row
+-- What the file is: its uuid, the model in use.
+SELECT s.uuid, s.model, m.name, m.dimensions
+FROM store s LEFT JOIN models m ON m.model = s.model;
+
+-- name: reserve
+-- Take the next `count` sequence numbers; returns the last of them.
+UPDATE store SET last_seq = last_seq + :count RETURNING last_seq;
+
+-- name: model_add
+-- Register an embedding model.
+INSERT INTO models (name, dimensions) VALUES (:name, :dimensions)
+ON CONFLICT (name) DO UPDATE SET dimensions = excluded.dimensions RETURNING model;
+
+-- name: model_use
+-- Make a model the one whose vectors are searched.
+UPDATE store SET model = :model;
+
+-- name: scope_find
+-- The number, generation and stamp of a scope.
+SELECT scope, generation, stamp FROM scopes
+WHERE tenant = :tenant AND user_id = :user_id AND agent_id = :agent_id;
+
+-- name: scope_add
+-- Create a scope on its first write.
+INSERT INTO scopes (tenant, user_id, agent_id, created_at)
+VALUES (:tenant, :user_id, :agent_id, :at)
+ON CONFLICT (tenant, user_id, agent_id) DO NOTHING;
+
+-- name: scope_touch
+-- Note that items of the scope changed.
+UPDATE scopes SET stamp = :stamp WHERE scope = :scope;
+
+-- name: scope_list
+-- Who is in the store, with how much.
+SELECT s.tenant, s.user_id, s.agent_id, s.created_at,
+    (SELECT count(*) FROM messages m WHERE m.scope = s.scope AND m.hidden_at IS NULL),
+    (SELECT count(*) FROM records r WHERE r.scope = s.scope AND r.closed_at IS NULL)
+FROM scopes s WHERE s.tenant = :tenant AND s.scope > :after
+ORDER BY s.user_id, s.agent_id;
+
+-- name: user_get
+-- A user's time zone and locale.
+SELECT timezone, locale FROM users WHERE tenant = :tenant AND user_id = :user_id;
+
+-- name: user_set
+-- Set a user's time zone and locale; null keeps what is there.
+INSERT INTO users (tenant, user_id, timezone, locale)
+VALUES (:tenant, :user_id, :timezone, :locale)
+ON CONFLICT (tenant, user_id) DO UPDATE SET
+    timezone = coalesce(excluded.timezone, timezone), locale = coalesce(excluded.locale, locale);
+
+-- name: speaker_add
+-- Remember who has spoken.
+INSERT INTO speakers (scope, hash, name) VALUES (:scope, :hash, :name)
+ON CONFLICT (scope, hash) DO NOTHING;
+
+-- name: speaker_list
+-- Who has spoken in a scope.
+SELECT name, hash FROM speakers WHERE scope = :scope;
+
+-- name: session_tail
+-- The last messages of a session, newest first, to align a re-sent history with.
+SELECT digest, id FROM messages
+WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
+    AND (:prompts OR role <> 'system')
+ORDER BY seq DESC LIMIT :count;
+
+-- name: session_find
+-- Which of these digests are in a session.
+SELECT digest, id FROM messages
+WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
+    AND digest IN (SELECT unhex(value) FROM json_each(:digests))
+ORDER BY seq;
+
+-- name: identity_find
+-- Which of these identities are stored already.
+SELECT identity, id, content FROM messages
+WHERE scope = :scope AND hidden_at IS NULL AND identity IS NOT NULL
+    AND identity IN (SELECT unhex(value) FROM json_each(:identities));
+
+-- name: message_add
+-- Append one message.
+INSERT INTO messages (scope, seq, id, external_id, session_id, role, name, content, parts,
+    occurred_at, recorded_at, hidden_at, trust, tags, metadata, spans, batch_id, digest, identity)
+VALUES (:scope, :seq, :id, :external_id, :session_id, :role, :name, :content, :parts,
+    :occurred_at, :recorded_at, :hidden_at, :trust, :tags, :metadata, :spans, :batch_id, :digest,
+    :identity);
+
+-- name: message_by_seq
+-- Messages behind found items.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: message_by_id
+-- Messages by their ids.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: message_list
+-- Messages in the order they happened, after a cursor.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages
+WHERE scope = :scope AND (occurred_at, seq) > (:after_time, :after_seq)
+    AND (:session_id IS NULL OR session_id = :session_id)
+    AND occurred_at >= :since AND occurred_at < :until
+    AND (:hidden OR hidden_at IS NULL) AND (/*where*/)
+ORDER BY occurred_at, seq LIMIT :limit;
+
+-- name: message_seqs_where
+-- The items of messages that pass a filter.
+SELECT i.seq FROM messages
+JOIN items i INDEXED BY items_owner ON i.scope = messages.scope AND i.owner = messages.seq
+WHERE messages.scope = :scope AND (/*where*/);
+
+-- name: message_seqs_containing
+-- The items of messages that contain one of some literal texts, case and accents folded.
+SELECT i.seq FROM messages
+JOIN items i INDEXED BY items_owner ON i.scope = messages.scope AND i.owner = messages.seq
+WHERE messages.scope = :scope AND (contains_fold(content, :needles) OR contains_fold(name, :needles));
+
+-- name: message_of_batch
+-- The messages a batch appended.
+SELECT seq, id, digest FROM messages
+WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
+
+-- name: message_show
+-- Hide the messages of a batch, or show them again.
+UPDATE messages SET hidden_at = :hidden_at WHERE scope = :scope AND batch_id = :batch_id;
+
+-- name: message_ids_where
+-- Ids of the messages that pass a filter.
+SELECT id FROM messages WHERE scope = :scope AND (/*where*/);
+
+-- name: message_ids_of_session
+-- Ids of a session's messages.
+SELECT id FROM messages WHERE scope = :scope AND session_id = :session_id;
+
+-- name: message_all
+-- Every message of a scope, for a dump.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id, digest, identity
+FROM messages WHERE scope = :scope AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: item_add
+-- Add one searchable item.
+INSERT INTO items (scope, seq, owner, stamp, start, stop, model, header, terms)
+VALUES (:scope, :seq, :owner, :stamp, :start, :stop, 0, :header, :terms);
+
+-- name: item_all
+-- All items of a scope with the vectors of one model, to build its index.
+SELECT i.seq, i.header, i.terms, v.vector FROM items i
+LEFT JOIN vectors v ON v.scope = i.scope AND v.model = :model AND v.seq = i.seq
+WHERE i.scope = :scope ORDER BY i.seq;
+
+-- name: item_tail
+-- The items that changed since an index was last brought up to date.
+SELECT i.seq, i.header, i.terms, v.vector FROM items i INDEXED BY items_stamp
+LEFT JOIN vectors v ON v.scope = i.scope AND v.model = :model AND v.seq = i.seq
+WHERE i.scope = :scope AND i.stamp > :stamp ORDER BY i.seq;
+
+-- name: item_owners
+-- The owners and passages of found items.
+SELECT seq, owner, start, stop FROM items
+WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: item_headers
+-- The headers of everything that belongs to these owners.
+SELECT seq, header FROM items INDEXED BY items_owner
+WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners));
+
+-- name: item_header_set
+-- Replace a header.
+UPDATE items SET header = :header, stamp = :stamp WHERE scope = :scope AND seq = :seq;
+
+-- name: item_pending_messages
+-- Messages' items that have no vector yet, oldest first.
+SELECT i.seq, substr(m.content, i.start + 1, i.stop - i.start), coalesce(m.name, m.role), NULL,
+    m.occurred_at
+FROM items i INDEXED BY items_without_vector
+JOIN messages m ON m.scope = i.scope AND m.seq = i.owner
+WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
+
+-- name: item_pending_records
+-- Records' items that have no vector yet, oldest first.
+SELECT i.seq, substr(r.text, i.start + 1, i.stop - i.start), NULL, r.title, r.occurred_at
+FROM items i INDEXED BY items_without_vector
+JOIN records r ON r.scope = i.scope AND r.seq = i.owner
+WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
+
+-- name: item_vector_known
+-- Give an item's vector to the items of the version that replaces it with the same text.
+SELECT i.start, v.vector FROM items i INDEXED BY items_owner
+JOIN vectors v ON v.scope = i.scope AND v.model = i.model AND v.seq = i.seq
+WHERE i.scope = :scope AND i.owner = :owner;
+
+-- name: item_embedded
+-- Note that an item has its vector.
+UPDATE items SET model = :model, stamp = :stamp
+WHERE scope = :scope AND seq = :seq AND model >= 0;
+
+-- name: item_unembed
+-- Forget which items have vectors, before they are computed with another model.
+UPDATE items SET model = 0;
+
+-- name: vector_add
+-- Store a vector of an item that is still there.
+INSERT INTO vectors (scope, model, seq, vector)
+SELECT :scope, :model, :seq, :vector
+WHERE EXISTS (SELECT 1 FROM items WHERE scope = :scope AND seq = :seq AND model >= 0)
+ON CONFLICT (scope, model, seq) DO UPDATE SET vector = excluded.vector;
+
+-- name: vector_drop_others
+-- Delete the vectors of models no longer in use.
+DELETE FROM vectors WHERE model <> :model;
+
+-- name: record_add
+-- Add one version of a record.
+INSERT INTO records (scope, id, version, seq, kind, title, text, fields, tags, metadata, path,
+    occurred_at, ended_at, recorded_at, created_at, closed_at, valid_from, valid_to, retired_at,
+    expires_at, confidence, trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint,
+    batch_id)
+VALUES (:scope, :id, :version, :seq, :kind, :title, :text, :fields, :tags, :metadata, :path,
+    :occurred_at, :ended_at, :recorded_at, :created_at, :closed_at, :valid_from, :valid_to,
+    :retired_at, :expires_at, :confidence, :trust, :sensitivity, :lifecycle, :supersedes,
+    :superseded_by, :fingerprint, :batch_id);
+
+-- name: record_open
+-- The open version of a record, if it has one, and its newest version number.
+SELECT max(CASE WHEN closed_at IS NULL THEN version END), max(version),
+    max(CASE WHEN closed_at IS NULL THEN seq END)
+FROM records WHERE scope = :scope AND id = :id;
+
+-- name: record_close
+-- Close the open version.
+UPDATE records SET closed_at = :at WHERE scope = :scope AND id = :id AND closed_at IS NULL;
+
+-- name: record_by_id
+-- Open versions by id.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records WHERE scope = :scope AND closed_at IS NULL
+    AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: record_versions
+-- All versions of a record, oldest first.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records WHERE scope = :scope AND id = :id ORDER BY version;
+
+-- name: record_by_seq
+-- Record versions behind found items.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: record_same
+-- The record with this fingerprint that stands now, if there is one other than `id`.
+SELECT id, text FROM records
+WHERE scope = :scope AND fingerprint = :fingerprint AND closed_at IS NULL AND id <> :id
+    AND lifecycle IN ('current', 'review')
+    AND coalesce(valid_to > :now, 1) AND coalesce(expires_at > :now, 1) LIMIT 1;
+
+-- name: record_list
+-- Open versions in the order they were first written, after a cursor.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records
+WHERE scope = :scope AND closed_at IS NULL AND (created_at, id) > (:after_time, :after_id)
+    AND kind IN (SELECT value FROM json_each(:kinds))
+    AND lifecycle IN (SELECT value FROM json_each(:lifecycles)) AND (/*where*/)
+ORDER BY created_at, id LIMIT :limit;
+
+-- name: record_seqs_where
+-- The items of record versions that pass a filter.
+SELECT i.seq FROM records
+JOIN items i INDEXED BY items_owner ON i.scope = records.scope AND i.owner = records.seq
+WHERE records.scope = :scope AND (/*where*/);
+
+-- name: record_seqs_containing
+-- The items of record versions that contain one of some literal texts.
+SELECT i.seq FROM records
+JOIN items i INDEXED BY items_owner ON i.scope = records.scope AND i.owner = records.seq
+WHERE records.scope = :scope AND (contains_fold(text, :needles) OR contains_fold(title, :needles));
+
+-- name: record_seqs_field_containing
+-- The items of record versions one of whose named fields contains one of some literal texts.
+SELECT i.seq FROM records
+JOIN items i INDEXED BY items_owner ON i.scope = records.scope AND i.owner = records.seq
+WHERE records.scope = :scope AND EXISTS (
+    SELECT 1 FROM json_each(:fields) f
+    WHERE contains_fold(CASE f.value WHEN 'title' THEN title WHEN 'text' THEN text
+        ELSE json_extract(fields, '$."' || f.value || '"') END, :needles));
+
+-- name: record_ids_where
+-- Ids of the records that have a version that passes a filter.
+SELECT DISTINCT id FROM records WHERE scope = :scope AND (/*where*/);
+
+-- name: record_ids_of_ids
+-- Which of these ids are records, in whatever version.
+SELECT DISTINCT id FROM records
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: record_ids_of_sources
+-- Ids of the records that rest on these sources.
+SELECT DISTINCT record_id FROM evidence
+WHERE scope = :scope AND source_id IN (SELECT value FROM json_each(:ids));
+
+-- name: record_all
+-- Every version of every record of a scope, for a dump.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records WHERE scope = :scope AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: evidence_add
+-- Link a record to a source; a link that is there stays as it is.
+INSERT INTO evidence (scope, record_id, source_id, quote, added_at, batch_id)
+VALUES (:scope, :record_id, :source_id, :quote, :at, :batch_id)
+ON CONFLICT (scope, record_id, source_id) DO NOTHING;
+
+-- name: evidence_drop
+-- Take sources from a record.
+DELETE FROM evidence WHERE scope = :scope AND record_id = :record_id
+    AND source_id IN (SELECT value FROM json_each(:sources));
+
+-- name: evidence_of
+-- The sources of these records.
+SELECT record_id, source_id, quote FROM evidence
+WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids))
+ORDER BY record_id, added_at, source_id;
+
+-- name: evidence_all
+-- All evidence of a scope, for a dump.
+SELECT record_id, source_id, quote, added_at, batch_id FROM evidence
+WHERE scope = :scope ORDER BY record_id, source_id;
+
+-- name: batch_add
+-- Note a call that writes.
+INSERT INTO batches (scope, id, verb, actor, state, request, digest, idempotency_key, created_at,
+    finished_at)
+VALUES (:scope, :id, :verb, :actor, :state, :request, :digest, :idempotency_key, :at,
+    CASE WHEN :state = 'done' THEN :at END);
+
+-- name: batch_by_key
+-- The batch that was written under an idempotency key.
+SELECT id, state, digest FROM batches WHERE scope = :scope AND idempotency_key = :idempotency_key;
+
+-- name: batch_by_digest
+-- The newest batch with exactly this content that still stands.
+SELECT id, state FROM batches
+WHERE scope = :scope AND digest = :digest AND state <> 'undone' ORDER BY id DESC LIMIT 1;
+
+-- name: batch_get
+-- One batch.
+SELECT b.id, b.verb, b.actor, b.state, b.reason, b.attempts, b.created_at, b.finished_at,
+    b.idempotency_key,
+    (SELECT count(*) FROM messages m WHERE m.scope = b.scope AND m.batch_id = b.id),
+    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id)
+FROM batches b WHERE b.scope = :scope AND b.id = :id;
+
+-- name: batch_list
+-- Batches, newest first, before a cursor.
+SELECT b.id, b.verb, b.actor, b.state, b.reason, b.attempts, b.created_at, b.finished_at,
+    b.idempotency_key,
+    (SELECT count(*) FROM messages m WHERE m.scope = b.scope AND m.batch_id = b.id),
+    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id)
+FROM batches b
+WHERE b.scope = :scope AND (:before IS NULL OR b.id < :before)
+    AND (:state IS NULL OR b.state = :state)
+ORDER BY b.id DESC LIMIT :limit;
+
+-- name: batch_next
+-- The oldest batch waiting in a scope where none is being worked on.
+SELECT b.scope, b.id, s.tenant, s.user_id, s.agent_id FROM batches b
+JOIN scopes s ON s.scope = b.scope
+WHERE b.state IN ('pending', 'running') AND (:scope IS NULL OR b.scope = :scope)
+    AND coalesce(b.lease_until, 0) <= :now
+    AND NOT EXISTS (
+        SELECT 1 FROM batches r JOIN scopes q ON q.scope = r.scope
+        WHERE r.state = 'running' AND r.lease_until > :now
+            AND q.tenant = s.tenant AND q.user_id = s.user_id)
+ORDER BY b.id LIMIT 1;
+
+-- name: batch_lease
+-- Take a batch for a while.
+UPDATE batches SET state = 'running', lease_owner = :owner, lease_until = :until,
+    attempts = attempts + 1
+WHERE scope = :scope AND id = :id;
+
+-- name: batch_renew
+-- Keep a batch for longer, if it is still ours.
+UPDATE batches SET lease_until = :until
+WHERE scope = :scope AND id = :id AND lease_owner = :owner AND state = 'running';
+
+-- name: batch_finish
+-- Say how a batch ended, if it is still ours.
+UPDATE batches SET state = :state, reason = :reason, lease_owner = NULL, lease_until = NULL,
+    finished_at = CASE WHEN :state = 'pending' THEN NULL ELSE :at END
+WHERE scope = :scope AND id = :id AND lease_owner = :owner;
+
+-- name: batch_state
+-- Set the state of a batch that nobody works on.
+UPDATE batches SET state = :state, reason = :reason, lease_owner = NULL, lease_until = NULL,
+    finished_at = :at
+WHERE scope = :scope AND id = :id;
+
+-- name: batch_all
+-- Every batch of a scope, for a dump.
+SELECT id, verb, actor, state, reason, attempts, request, digest, idempotency_key, created_at,
+    finished_at
+FROM batches WHERE scope = :scope ORDER BY id;
+
+-- name: batch_load
+-- Add a batch from a dump.
+INSERT INTO batches (scope, id, verb, actor, state, reason, attempts, request, digest,
+    idempotency_key, created_at, finished_at)
+VALUES (:scope, :id, :verb, :actor, :state, :reason, :attempts, :request, :digest,
+    :idempotency_key, :created_at, :finished_at);
+
+-- name: change_add
+-- Log one change.
+INSERT INTO changes (scope, seq, id, batch_id, op, target_id, version_before, version_after,
+    actor, reason, evidence, at)
+VALUES (:scope, :seq, :id, :batch_id, :op, :target_id, :version_before, :version_after, :actor,
+    :reason, :evidence, :at);
+
+-- name: change_of_target
+-- The log of one record or message, oldest first.
+SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
+FROM changes WHERE scope = :scope AND target_id = :target_id ORDER BY seq;
+
+-- name: change_of_batch
+-- The log of one batch, oldest first.
+SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
+FROM changes WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
+
+-- name: change_by_id
+-- One entry of the log.
+SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
+FROM changes WHERE scope = :scope AND id = :id;
+
+-- name: change_all
+-- The whole log of a scope, for a dump.
+SELECT seq, id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
+FROM changes WHERE scope = :scope ORDER BY seq;
+
+-- name: erase_message_items
+-- The items of messages that are to be erased.
+SELECT i.seq FROM messages m
+JOIN items i INDEXED BY items_owner ON i.scope = m.scope AND i.owner = m.seq
+WHERE m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_record_items
+-- The items of all versions of records that are to be erased.
+SELECT i.seq FROM records r
+JOIN items i INDEXED BY items_owner ON i.scope = r.scope AND i.owner = r.seq
+WHERE r.scope = :scope AND r.id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_item
+-- Leave of an item only that it is gone, so that other processes drop it too.
+UPDATE items SET header = :header, terms = x'', start = 0, stop = 0, model = -1, stamp = :stamp
+WHERE scope = :scope AND seq = :seq;
+
+-- name: erase_vector
+-- Erase the vectors of an item, of whatever model.
+DELETE FROM vectors WHERE scope = :scope AND seq = :seq
+    AND model IN (SELECT model FROM models);
+
+-- name: erase_messages
+-- Erase messages.
+DELETE FROM messages WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_records
+-- Erase all versions of records.
+DELETE FROM records WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_evidence
+-- Erase links from or to what is erased.
+DELETE FROM evidence WHERE scope = :scope AND (record_id IN (SELECT value FROM json_each(:ids))
+    OR source_id IN (SELECT value FROM json_each(:ids)));
+
+-- name: erase_mentions
+-- Erase what entities were mentioned there.
+DELETE FROM mentions WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners));
+
+-- name: erase_changes
+-- Erase the log of what is erased: reasons may quote it.
+DELETE FROM changes WHERE scope = :scope AND target_id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_speakers
+-- Forget speakers who no longer say anything.
+DELETE FROM speakers WHERE scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM messages m WHERE m.scope = speakers.scope
+        AND coalesce(m.name, m.role) = speakers.name);
+
+-- name: erase_entities
+-- Forget entities that nothing mentions any more.
+DELETE FROM entities WHERE scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity_id = entities.id);
+
+-- name: erase_batches
+-- Forget what identified erased input: its hash would recognise it again.
+UPDATE batches SET digest = NULL, request = NULL, reason = NULL WHERE scope = :scope
+    AND NOT EXISTS (
+        SELECT 1 FROM messages m WHERE m.scope = batches.scope AND m.batch_id = batches.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM records r WHERE r.scope = batches.scope AND r.batch_id = batches.id);
+
+-- name: erase_versions_count
+-- How many versions these records have.
+SELECT count(*) FROM records
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: stats
+-- How much a scope holds.
+SELECT
+    (SELECT count(*) FROM messages WHERE scope = :scope AND hidden_at IS NULL),
+    (SELECT count(*) FROM messages WHERE scope = :scope AND hidden_at IS NOT NULL),
+    (SELECT count(*) FROM records WHERE scope = :scope),
+    (SELECT count(*) FROM items WHERE scope = :scope AND model >= 0),
+    (SELECT count(*) FROM items INDEXED BY items_without_vector WHERE scope = :scope AND model = 0),
+    (SELECT count(*) FROM batches WHERE scope = :scope AND state IN ('pending', 'running')),
+    (SELECT count(*) FROM batches WHERE scope = :scope AND state = 'failed');
+
+-- name: stats_kinds
+-- How many records of each kind and lifecycle are open.
+SELECT kind, lifecycle, count(*) FROM records
+WHERE scope = :scope AND closed_at IS NULL GROUP BY kind, lifecycle ORDER BY kind, lifecycle;
+
+-- name: verify_counts
+-- Invariants that hold in every sound store, as counts of what breaks them.
+SELECT 'items whose message or record is gone', count(*) FROM items i
+WHERE i.scope = :scope AND i.model >= 0
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = i.scope AND m.seq = i.owner)
+    AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
+UNION ALL
+SELECT 'messages that cannot be found because their index entry is missing', count(*)
+FROM messages m WHERE m.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = m.scope AND i.owner = m.seq)
+UNION ALL
+SELECT 'record versions without an index entry', count(*)
+FROM records r WHERE r.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = r.scope AND i.owner = r.seq)
+UNION ALL
+SELECT 'vectors without an item', count(*) FROM vectors v
+WHERE v.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = v.scope AND i.seq = v.seq)
+UNION ALL
+SELECT 'items said to have a vector that have none', count(*) FROM items i
+WHERE i.scope = :scope AND i.model > 0 AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE v.scope = i.scope AND v.model = i.model AND v.seq = i.seq)
+UNION ALL
+SELECT 'damaged index entries', count(*) FROM items i
+WHERE i.scope = :scope AND (length(i.header) <> 80 OR length(i.terms) % 10 <> 0)
+UNION ALL
+SELECT 'damaged vectors', count(*) FROM vectors v JOIN models m ON m.model = v.model
+WHERE v.scope = :scope AND length(v.vector) <> 2 * m.dimensions
+UNION ALL
+SELECT 'evidence of records that are gone', count(*) FROM evidence e
+WHERE e.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = e.scope AND r.id = e.record_id)
+UNION ALL
+SELECT 'messages of a batch that is not noted', count(*) FROM messages m
+WHERE m.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = m.scope AND b.id = m.batch_id)
+UNION ALL
+SELECT 'changes of a batch that is not noted', count(*) FROM changes c
+WHERE c.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = c.scope AND b.id = c.batch_id)
+UNION ALL
+SELECT 'records with a gap between their versions', count(*) FROM (
+    SELECT id FROM records WHERE scope = :scope
+    GROUP BY id HAVING max(version) <> count(*))
+UNION ALL
+SELECT 'items newer than their scope says', count(*) FROM items i
+JOIN scopes s ON s.scope = i.scope WHERE i.scope = :scope AND i.stamp > s.stamp;

@@ -1,0 +1,101 @@
+"""Recognises, creates and migrates the file, touching nothing that is not ours."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from importlib import resources
+
+import apsw
+
+from memstrata.errors import SchemaTooNew, StoreUnavailable
+from memstrata.store.sqlite.typed import execute, pragma, pragma_number
+
+__all__ = ["APPLICATION_ID", "latest_version", "prepare"]
+
+APPLICATION_ID = 0x6D656D73
+"""`mems`: in the file's header, so that other programs' files are recognised."""
+
+_PACKAGE = "memstrata.store.sqlite"
+_NUMBERED = re.compile(r"^(\d{4})_\w+\.sql$")
+
+
+def migrations() -> dict[int, str]:
+    """The numbered steps: version → the SQL that leads to it."""
+    found: dict[int, str] = {}
+    for entry in resources.files(_PACKAGE).joinpath("migrations").iterdir():
+        if match := _NUMBERED.match(entry.name):
+            found[int(match[1])] = entry.read_text(encoding="utf-8")
+    return dict(sorted(found.items()))
+
+
+def latest_version() -> int:
+    """The schema version this program writes."""
+    return max(migrations())
+
+
+def prepare(connection: apsw.Connection, location: str, *, memory: bool) -> None:
+    """Make the database ready, or raise without having changed it.
+
+    A file is ours by its application id; an empty one becomes ours. Migrations run one by one,
+    each in a transaction with its version number, so that a killed upgrade resumes.
+    """
+    _recognise(connection, location)
+    version = pragma_number(connection, "user_version")
+    if version > latest_version():
+        raise SchemaTooNew(
+            f"{location} was written by a newer memstrata (schema {version}, this one knows "
+            f"{latest_version()}): upgrade memstrata; the file was not touched"
+        )
+    execute(connection, "PRAGMA secure_delete = on")
+    if not memory:
+        _use_wal(connection)
+    execute(connection, "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000")
+    if version < latest_version():
+        _migrate(connection)
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    if pragma(connection, "journal_mode") != "wal":
+        pragma(connection, "journal_mode", "wal")
+
+
+def _recognise(connection: apsw.Connection, location: str) -> None:
+    execute(connection, "BEGIN")  # one snapshot: another process may be creating the file now
+    try:
+        ours = pragma_number(connection, "application_id") == APPLICATION_ID
+        tables = execute(connection, "SELECT count(*) FROM sqlite_master")[0][0]
+        foreign = not ours and bool(tables or pragma_number(connection, "user_version"))
+    finally:
+        execute(connection, "COMMIT")
+    if foreign:
+        raise StoreUnavailable(
+            f"{location} is a database of another program: choose another path; it was not touched"
+        )
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    for number, sql in migrations().items():
+        execute(connection, "BEGIN IMMEDIATE")
+        try:
+            # Another process may have taken this step while we waited for the lock.
+            if pragma_number(connection, "user_version") < number:
+                execute(connection, sql)
+                if number == 1:
+                    _first_row(connection)
+                pragma(connection, "user_version", number)
+            execute(connection, "COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                execute(connection, "ROLLBACK")
+            raise
+
+
+def _first_row(connection: apsw.Connection) -> None:
+    pragma(connection, "application_id", APPLICATION_ID)
+    execute(
+        connection,
+        "INSERT INTO store (only, uuid, created_at) VALUES (1, :uuid, :at)",
+        {"uuid": uuid.uuid4().hex, "at": time.time_ns() // 1000},
+    )

@@ -1,0 +1,228 @@
+"""SQLite through apsw: one write connection, a few read-only ones, each reading one snapshot."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import TypeVar, cast
+
+import apsw
+
+from memstrata.errors import MemstrataError, StoreUnavailable
+from memstrata.store.ports import Dialect, Params, Row, Tx
+from memstrata.store.sqlite.dialect import SqliteDialect
+from memstrata.store.sqlite.schema import prepare
+from memstrata.store.sqlite.typed import add_function, execute, execute_many, pragma_number
+from memstrata.store.statements import load_statements
+from memstrata.text.analyse import fold
+
+__all__ = ["SqliteBackend", "open_backend"]
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 10.0
+READERS = 4
+_NONE: Params = {}
+
+_ADVICE: tuple[tuple[type[apsw.Error], str], ...] = (
+    (apsw.FullError, "the disk is full: nothing of this call was written; free space and repeat"),
+    (
+        apsw.BusyError,
+        f"another process has held the write lock for over {BUSY_SECONDS:.0f} s: nothing was "
+        "written; repeat, or stop that process",
+    ),
+    (apsw.LockedError, "the store is locked by another connection; repeat"),
+    (apsw.ReadOnlyError, "the file is read-only: make it and its folder writable to write"),
+    (apsw.CantOpenError, "the file cannot be opened: check the path, the folder and its mode"),
+    (apsw.NotADBError, "the file is not a memstrata store: choose another path"),
+    (apsw.CorruptError, "the file is damaged: restore a backup, or `dump` what can be read"),
+    (apsw.IOError, "reading or writing the disk failed: nothing of this call was written"),
+)
+
+
+@contextlib.contextmanager
+def our_errors(location: str) -> Generator[None]:
+    """Turn apsw's errors into `StoreUnavailable` that says what to do."""
+    try:
+        yield
+    except apsw.Error as error:
+        for kind, advice in _ADVICE:
+            if isinstance(error, kind):
+                raise StoreUnavailable(f"{location}: {advice} ({error})") from error
+        raise StoreUnavailable(f"{location}: SQLite failed: {error}") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _needles(listed: str) -> list[str]:
+    return cast("list[str]", json.loads(listed))
+
+
+def _contains_fold(text: object, needles: str) -> bool:
+    """The SQL function: whether a text holds one of a JSON list of folded texts."""
+    if text is None:
+        return False
+    folded = fold(str(text))
+    return any(needle in folded for needle in _needles(needles))
+
+
+class SqliteTx:
+    """A transaction on one connection."""
+
+    dialect: Dialect = SqliteDialect()
+
+    def __init__(self, connection: apsw.Connection, statements: dict[str, str]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    def rows(self, name: str, params: Params = _NONE) -> list[Row]:
+        return execute(self._connection, self._statements[name], params)
+
+    def one(self, name: str, params: Params = _NONE) -> Row | None:
+        found = self.rows(name, params)
+        return found[0] if found else None
+
+    def run(self, name: str, params: Params = _NONE) -> int:
+        self.rows(name, params)
+        return self._connection.changes()
+
+    def many(self, name: str, rows: Iterable[Params]) -> None:
+        execute_many(self._connection, self._statements[name], rows)
+
+    def select(self, name: str, where: str, params: Params) -> list[Row]:
+        sql = self._statements[name].replace("/*where*/", where)
+        return execute(self._connection, sql, params)
+
+
+class SqliteBackend:
+    """One SQLite file (or memory), safe for many threads and several processes."""
+
+    def __init__(self, path: str, *, vfs: str | None = None) -> None:
+        self.location = path
+        self._memory = path == ":memory:"
+        self._path = path
+        self._vfs = vfs
+        self._statements = load_statements("memstrata.store.sqlite")
+        self._write_lock = threading.Lock()
+        self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
+        self._open: list[apsw.Connection] = []
+        self._closed = False
+        with our_errors(self.location):
+            try:
+                self._writer = self._connect()
+                prepare(self._writer, self.location, memory=self._memory)
+                for _ in range(0 if self._memory else READERS):
+                    self._readers.put(self._connect(read_only=True))
+            except BaseException:
+                self._close_all()
+                raise
+
+    def _connect(self, *, read_only: bool = False) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+        if not read_only and (self._memory or not Path(self._path).exists()):
+            flags |= apsw.SQLITE_OPEN_CREATE
+        connection = apsw.Connection(self._path, flags=flags, vfs=self._vfs)
+        self._open.append(connection)
+        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+        add_function(connection, "contains_fold", _contains_fold, 2)
+        execute(connection, "PRAGMA foreign_keys = off; PRAGMA temp_store = memory")
+        return connection
+
+    def write(self, operation: Callable[[Tx], T]) -> T:
+        with self._write_lock, our_errors(self.location):
+            return self._transaction(self._writer, "BEGIN IMMEDIATE", operation)
+
+    def read(self, operation: Callable[[Tx], T]) -> T:
+        if self._memory:
+            with self._write_lock, our_errors(self.location):
+                return self._transaction(self._writer, "BEGIN", operation)
+        connection = self._readers.get()
+        try:
+            with our_errors(self.location):
+                return self._transaction(connection, "BEGIN", operation)
+        finally:
+            self._readers.put(connection)
+
+    def _transaction(
+        self, connection: apsw.Connection, begin: str, operation: Callable[[Tx], T]
+    ) -> T:
+        if self._closed:
+            raise StoreUnavailable(f"{self.location}: the store is closed; open it again")
+        execute(connection, begin)
+        try:
+            result = operation(SqliteTx(connection, self._statements))
+            execute(connection, "COMMIT")
+        except BaseException:
+            # A failed COMMIT (disk full) may or may not leave the transaction open.
+            if connection.in_transaction:
+                execute(connection, "ROLLBACK")
+            raise
+        return result
+
+    def clean(self) -> bool:
+        if self._memory:
+            return True
+        with self._write_lock, our_errors(self.location):
+            try:
+                mode = apsw.SQLITE_CHECKPOINT_TRUNCATE
+                self._writer.wal_checkpoint(mode=mode)
+            except apsw.BusyError:
+                return False
+        return True
+
+    def check(self) -> list[str]:
+        with self._write_lock, our_errors(self.location):
+            found = execute(self._writer, "PRAGMA integrity_check")
+        return [str(row[0]) for row in found if row[0] != "ok"]
+
+    def size(self) -> int:
+        if self._memory:
+            with self._write_lock:
+                pages = pragma_number(self._writer, "page_count")
+                return pages * pragma_number(self._writer, "page_size")
+        paths = (self._path, f"{self._path}-wal")
+        return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+
+    def close(self) -> None:
+        with self._write_lock:
+            if self._closed:
+                return
+            self._closed = True
+            count = 0 if self._memory else READERS
+            idle = [self._readers.get() for _ in range(count)]  # waits for reads under way
+            self._close_all()
+            for connection in idle:  # a read that comes too late is told so, and does not wait
+                self._readers.put(connection)
+
+    def _close_all(self) -> None:
+        for connection in reversed(self._open):
+            connection.close()
+        self._open.clear()
+
+
+def open_backend(path: str, *, vfs: str | None = None) -> SqliteBackend:
+    """Open or create the store at `path` (`:memory:` for one that is gone when closed).
+
+    Raises `StoreUnavailable` (a folder, another program's file, no permission, full disk) or
+    `SchemaTooNew`; in every case the file is left as it was.
+    """
+    if path != ":memory:":
+        _check_path(Path(path))
+    try:
+        return SqliteBackend(path, vfs=vfs)
+    except MemstrataError:
+        raise
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be opened: {error}") from error
+
+
+def _check_path(path: Path) -> None:
+    if path.is_dir():
+        raise StoreUnavailable(f"{path} is a folder: give the path of a file in it")
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"{path.parent} does not exist: create the folder first")

@@ -1,0 +1,1 @@
+"""Understanding text without a model: terms, times, names, chunks and secrets."""

@@ -1,0 +1,45 @@
+"""What every text goes through before it is stored: repair, then masking of secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from memstrata.text.analyse import repair
+from memstrata.text.secrets import mask
+
+__all__ = ["Cleaned", "clean_json", "clean_text"]
+
+
+class Cleaned(NamedTuple):
+    """A text as it is stored, and what was done to it, in words."""
+
+    text: str
+    notes: list[str]
+
+
+def clean_text(text: str) -> Cleaned:
+    """Replace what no store can hold and mask secrets; everything else stays as it is."""
+    repaired, broken = repair(text)
+    masked, secrets = mask(repaired)
+    notes: list[str] = []
+    if broken:
+        notes.append(f"{broken} characters that no text can hold (NUL, half pairs) were replaced")
+    if secrets:
+        captions = ", ".join(dict.fromkeys(secret.caption for secret in secrets))
+        notes.append(f"{len(secrets)} secrets were masked and not kept: {captions}")
+    return Cleaned(masked, notes)
+
+
+def clean_json(value: Any) -> Any:
+    """The same for every text in a JSON value, keys included; what is not JSON becomes text."""
+    if isinstance(value, str):
+        return clean_text(value).text
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {clean_text(str(key)).text: clean_json(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [clean_json(item) for item in cast("list[Any]", value)]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return clean_text(str(value)).text

@@ -1,0 +1,309 @@
+"""Arguments that are none: one table through all verbs, each answered by an error that names it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import memstrata
+import pytest
+from memstrata import Memory
+from memstrata.errors import InvalidInput, MemstrataError, NotFound, VaultUnavailable
+from memstrata.memory import AsyncMemory
+
+LONG = "x" * 600
+NO_TEXT = (5, 1.5, True, b"x", ["x"], {"x": 1}, object())
+NO_ID = (*NO_TEXT, "", "  ", LONG, "a\x00b", "\ud800")
+NO_TIME = (
+    5, True, b"2026", ["2026-01-01"], "soon", "2026-13-01", "2026-01-01T25:00",
+    "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00",
+)  # fmt: skip
+NO_FLAG = ("no", "false", 0, 1, None, [], object())
+NO_LIMIT = (0, -1, 2_000_000, 2.5, "5", True, None, math.inf)
+NO_CHOICES = ("current", 5, [5], ["nonsense"], [None], [["core"]], {"core": 1})
+
+FACT = {"kind": "semantic", "name": "x"}
+NO_RECORD = (
+    None, 5, "x", [], {}, {"name": "x"}, {"kind": "nonsense"}, {"kind": ["semantic"]},
+    {"kind": "semantic"}, {"kind": "semantic", "name": ""}, {"kind": "semantic", "name": "  "},
+    {"kind": "semantic", "name": 5}, {**FACT, "nonsense": 1}, {**FACT, "confidence": 2},
+    {**FACT, "confidence": math.nan}, {**FACT, "occurred_at": "soon"}, {**FACT, "metadata": []},
+    {**FACT, "tags": "x"}, {**FACT, "trust": "boss"}, {**FACT, "sensitivity": "secret"},
+    {**FACT, "evidence": 5}, {**FACT, "evidence": [5]}, {**FACT, "id": "sem_1"},
+    {**FACT, "valid_from": "0001-01-01T00:00:00+14:00"},
+    {"kind": "core", "label": "human", "value": "x" * 3_000}, {"kind": "core", "label": ""},
+    {"kind": "resource", "content": ""}, {"kind": "procedural", "summary": "x", "steps": "x"},
+)  # fmt: skip
+NO_MESSAGES = (
+    None, 5, 1.5, b"x", object(), {1, 2}, [None], [5], [b"x"], [["x"]],
+    {"role": 5, "content": "x"}, {"role": "", "content": "x"}, {"role": "user", "content": 5},
+    {"role": "user", "content": {"a": 1}}, {"content": "x", "occurred_at": "soon"},
+    {"content": "x", "occurred_at": "0001-01-01T00:00:00+14:00"},
+    {"content": "x", "trust": "boss"}, {"content": "x", "tags": "x"}, {"content": "x", "tags": [5]},
+    {"content": "x", "metadata": []}, {"content": "x", "id": ""}, {"content": "x", "id": 5},
+    {"content": "x", "name": 5}, {"content": "x", "name": ["x"]},
+)  # fmt: skip
+NESTED: dict[str, Any] = {"kind": "core"}
+for _ in range(30):
+    NESTED = {"not": NESTED}
+NO_FILTERS = (
+    5, "x", [], [{"kind": "core"}], {"nonsense": 1}, {5: 5}, {"": 1}, {"kind": {"like": "x"}},
+    {"kind": {}}, {"kind": ["core"]}, {"tags": "x"}, {"or": []}, {"or": {}}, {"and": "x"},
+    {"not": None}, {"not": 5}, {"occurred_at": "soon"}, {"occurred_at": 5},
+    {"occurred_at": {"gt": "0001-01-01T00:00:00+14:00"}}, {"metadata": 1}, {"metadata.": 1},
+    {"metadata.a..b": 1}, {"metadata.k": {"gt": None}}, {"metadata.k": {"gt": True}},
+    {"metadata.k": {"in": "abc"}}, {"metadata.k": {"in": [[1]]}}, {"metadata.k": {"exists": "yes"}},
+    {"metadata.k": {"starts_with": 5}}, {"metadata.k": b"x"}, {"metadata.k": 2**70},
+    {"metadata.k": {"lt": -(2**70)}}, {"metadata.k": {"in": [2**70]}}, {"metadata.k": math.nan},
+    {"metadata.k": object()}, NESTED,
+)  # fmt: skip
+
+BAD: Mapping[str, tuple[Any, ...]] = {
+    "user_id": NO_ID,
+    "agent_id": NO_ID,
+    "session_id": NO_ID,
+    "idempotency_key": NO_ID,
+    "messages": NO_MESSAGES,
+    "record": NO_RECORD,
+    "record_id": (*NO_TEXT, None, "", "  "),
+    "batch_or_change": (*NO_TEXT, None, "", "  "),
+    "batch_id": (*NO_TEXT, None, "", "  "),
+    "id": (*NO_TEXT, None, "", "  "),
+    "ids": ("msg_1", 5, {"msg_1"}, {"msg_1": 1}, [5], [None], [""], [["msg_1"]]),
+    "query": (*NO_TEXT[:-3], None, object()),
+    "occurred_at": NO_TIME,
+    "since": NO_TIME,
+    "until": NO_TIME,
+    "now": NO_TIME,
+    "as_of": NO_TIME,
+    "known_at": NO_TIME,
+    "metadata": ("x", 5, ["x"], [("a", 1)], True),
+    "tags": ("x", 5, [5], [None], [""], {"x": 1}),
+    "trust": ("boss", 5, "", ["user"], True),
+    "kinds": NO_CHOICES,
+    "strata": NO_CHOICES,
+    "lifecycles": (*NO_CHOICES, None),
+    "search_fields": (*NO_CHOICES, None),
+    "method": ("magic", 5, "", None, ["bm25"]),
+    "state": ("lost", 5, "", ["done"]),
+    "filters": NO_FILTERS,
+    "limit": NO_LIMIT,
+    "max_tokens": NO_LIMIT,
+    "threshold": ("0.5", [], True, math.nan),
+    "timeout": ("1", [], math.nan, True),
+    "if_version": ("1", 1.5, True, [], 0, -1),
+    "cursor": (5, b"1", "x", "x:1", "1:x:y", "99999999999999999999999:1", "\ud800", [], ""),
+    "infer": NO_FLAG,
+    "wait": NO_FLAG,
+    "cascade": NO_FLAG,
+    "everything": NO_FLAG,
+    "dry_run": NO_FLAG,
+    "explain": NO_FLAG,
+    "hidden": NO_FLAG,
+    "actor": (*NO_TEXT, None, "", "  "),
+    "reason": (*NO_TEXT, None),
+    "timezone": (*NO_TEXT, "", "Mars/Base", "../../etc/passwd", "\x00", "\ud800"),
+    "locale": (*NO_TEXT, "", LONG, "\ud800"),
+    "path": (5, 1.5, True, None, [], {}, object(), "", "a\x00b"),
+}
+"""What is wrong for an argument of that name, whatever the verb."""
+
+NAMED = {"messages": "message", "filters": "filter", "record": "", "timezone": "zone"}
+"""How the error names it, where that is not the argument's name."""
+
+ANN = {"user_id": "ann"}
+VALID: Mapping[str, dict[str, Any]] = {
+    "add": {"messages": "x", **ANN},
+    "batches": ANN,
+    "context": {"query": "x", **ANN},
+    "create": {"record": {"kind": "semantic", "name": "never stored"}, **ANN},
+    "dump": {"path": "/nowhere/out.jsonl", **ANN},
+    "forget": {"everything": True, "dry_run": True, **ANN},
+    "get": {"id": "$message", **ANN},
+    "history": {"id": "$record", **ANN},
+    "list": ANN,
+    "load": {"path": "/nowhere/in.jsonl"},
+    "messages": ANN,
+    "retire": {"record_id": "$record", **ANN},
+    "retry": {"batch_id": "$batch", **ANN},
+    "search": {"query": "x", **ANN},
+    "set_user": {"timezone": "Asia/Tokyo", **ANN},
+    "stats": ANN,
+    "undo": {"batch_or_change": "$batch", **ANN},
+    "update": {"record_id": "$record", "name": "y", **ANN},
+    "verify": ANN,
+    "wait_for": {"batch_id": "$batch", **ANN},
+}
+"""A call of each verb that has arguments; `$…` is something stored."""
+
+WITHOUT = {"close", "doctor", "kinds", "scopes"}
+"""The verbs that take none."""
+SKIP = {("update", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
+
+
+def arguments() -> list[tuple[str, str]]:
+    """Every verb with every argument of it."""
+    verbs = {
+        name: verb
+        for name, verb in inspect.getmembers(AsyncMemory, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    return [
+        (name, argument)
+        for name, verb in verbs.items()
+        for argument in inspect.signature(verb).parameters
+        if argument != "self" and (name, argument) not in SKIP
+    ]
+
+
+TABLE = [
+    pytest.param(verb, argument, value, id=f"{verb}-{argument}-{value!r:.40}")
+    for verb, argument in arguments()
+    for value in BAD.get(argument, ())
+]
+
+
+@pytest.fixture(scope="module")
+def stored() -> Iterator[tuple[Memory, dict[str, str]]]:
+    """A store with one message and one record; after all wrong calls it must be as before."""
+    with memstrata.open(":memory:", embedder="none") as memory:
+        said = memory.add("The kettle is blue.", user_id="ann", session_id="s", infer=False)
+        made = memory.create({"kind": "semantic", "name": "The kettle is blue"}, user_id="ann")
+        before = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
+        yield (
+            memory,
+            {
+                "$message": said.message_ids[0],
+                "$record": made.record_ids[0],
+                "$batch": said.batch_id,
+            },
+        )
+        after = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
+        assert after == before
+        assert memory.verify() == []
+
+
+def test_the_table_has_every_verb_and_argument() -> None:
+    """A new verb or argument is not done until it says what it does with nonsense."""
+    found = arguments()
+    assert {argument for _, argument in found} == set(BAD)
+    assert {verb for verb, _ in found} == set(VALID)
+    public = {n for n, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if n[0] != "_"}
+    assert public == set(VALID) | WITHOUT | {"scoped"}
+
+
+@pytest.mark.parametrize(("verb", "argument", "value"), TABLE)
+def test_bad_input_is_refused_by_name(
+    stored: tuple[Memory, dict[str, str]], verb: str, argument: str, value: Any
+) -> None:
+    """Wrong types, blanks and nonsense: `InvalidInput`, which says which argument and why."""
+    memory, there = stored
+    call = {
+        name: there.get(given, given) if isinstance(given, str) else given
+        for name, given in VALID[verb].items()
+    }
+    if argument in ("ids", "filters", "session_id") and verb == "forget":
+        call.pop("everything")
+    with pytest.raises(InvalidInput) as caught:
+        getattr(memory, verb)(**{**call, argument: value})
+    message = str(caught.value)
+    assert NAMED.get(argument, argument) in message
+    assert len(message) > 20 and "pydantic" not in message and "Traceback" not in message
+
+
+@pytest.mark.parametrize("changes", [{"nonsense": 1}, {"kind": "core"}, {"name": None}, {"name": 5},
+                                     {"name": ""}, {"confidence": 7}, {"metadata": 5}, {"tags": "x"},
+                                     {"occurred_at": "soon"}, {"id": "x"}, {"version": 9},
+                                     {"lifecycle": "past"}, {}], ids=str)  # fmt: skip
+def test_bad_changes_are_refused(
+    stored: tuple[Memory, dict[str, str]], changes: dict[str, Any]
+) -> None:
+    """An update of what cannot be updated, or to what cannot be."""
+    memory, there = stored
+    with pytest.raises(InvalidInput):
+        memory.update(there["$record"], user_id="ann", **changes)
+
+
+@pytest.mark.parametrize(
+    ("verb", "argument"),
+    [
+        ("get", "id"),
+        ("history", "id"),
+        ("retire", "record_id"),
+        ("update", "record_id"),
+        ("undo", "batch_or_change"),
+        ("retry", "batch_id"),
+        ("wait_for", "batch_id"),
+        ("forget", "ids"),
+    ],
+)
+@pytest.mark.parametrize("unknown", ["nonsense", "msg_0", "sem_0", "batch_0", "x" * 100_000, "馆"])
+def test_unknown_ids_are_not_found(
+    stored: tuple[Memory, dict[str, str]], verb: str, argument: str, unknown: str
+) -> None:
+    """What is not there is `NotFound`, and the error is no longer than a line or two."""
+    memory, _ = stored
+    call: dict[str, Any] = {"user_id": "ann", argument: [unknown] if argument == "ids" else unknown}
+    if verb == "update":
+        call["name"] = "y"
+    with pytest.raises(NotFound, match="scope") as caught:
+        getattr(memory, verb)(**call)
+    assert len(str(caught.value)) < 1_000
+
+
+def test_a_message_is_no_record(stored: tuple[Memory, dict[str, str]]) -> None:
+    """An id of the wrong kind is not found as what the verb needs."""
+    memory, there = stored
+    for verb in (memory.retire, lambda id, user_id: memory.update(id, name="y", user_id=user_id)):
+        with pytest.raises(NotFound, match="record"):
+            verb(there["$message"], user_id="ann")
+
+
+def test_one_bad_message_does_not_take_the_others_with_it(memory: Memory) -> None:
+    """Each bad item of a list is reported by its place, and what is good is stored."""
+    good = [f"crate {number}" for number in range(len(NO_MESSAGES))]
+    mixed = [
+        item
+        for pair in zip(good, NO_MESSAGES, strict=True)
+        for item in (pair[0], pair[1][0] if isinstance(pair[1], list) else pair[1])
+    ]
+    receipt = memory.add(mixed, user_id="ann", infer=False)
+    assert [item.index for item in receipt.skipped] == list(range(1, len(mixed), 2))
+    assert not any(item.stored for item in receipt.skipped)
+    assert [message.content for message in memory.messages(user_id="ann")] == good
+
+
+def test_a_sealed_secret_is_refused(memory: Memory) -> None:
+    """Until it can be sealed, a secret is not stored at all."""
+    secret = {"kind": "vault", "entry_type": "credential", "caption": "the bank", "secret": "abc"}
+    with pytest.raises(VaultUnavailable):
+        memory.create(secret, user_id="ann")
+    assert memory.stats(user_id="ann")["record_versions"] == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"url": 5},
+        {"url": ["memory.db"]},
+        {"url": "x\x00.db"},
+        {"url": "nosuch://host/db"},
+        {"url": "\ud800.db"},
+        {"embedder": 5},
+        {"embedder": "nonsense"},
+        {"embedder": object()},
+        {"tenant": None},
+        {"tenant": 5},
+        {"tenant": ""},
+        {"tenant": "\ud800"},
+        {"timezone": "Mars/Base"},
+        {"timezone": 5},
+    ],
+    ids=str,
+)
+def test_opening_with_nonsense(options: dict[str, Any]) -> None:
+    """So is what a store is opened with."""
+    with pytest.raises(MemstrataError):
+        memstrata.open(**{"url": ":memory:", "embedder": "none", **options}).close()

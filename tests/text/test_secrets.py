@@ -1,0 +1,242 @@
+"""Secrets of well-known shape, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memstrata.text.secrets import find, mask
+
+HEX = "0123456789abcdef" * 4
+LONG = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv" * 3
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MhgHcTz6sE2I2yPB\n" * 3
+    + "-----END RSA PRIVATE KEY-----"
+)
+
+# The text, the secret in it, and what it is called.
+SECRETS = [
+    (f"here is the key:\n{PEM}\nkeep it", PEM, "private key"),
+    (
+        PEM.replace("RSA PRIVATE", "OPENSSH PRIVATE"),
+        PEM.replace("RSA PRIVATE", "OPENSSH PRIVATE"),
+        "private key",
+    ),
+    ("use AKIAQ7TEST0EXAMPLE99 for S3", "AKIAQ7TEST0EXAMPLE99", "AWS access key"),
+    (f"sk-ant-api03-{LONG[:40]}", f"sk-ant-api03-{LONG[:40]}", "Anthropic API key"),
+    ("set sk-TEST00000000000000000000 there", "sk-TEST00000000000000000000", "API key"),
+    ("sk-TEST0000", "sk-TEST0000", "API key"),
+    (f"sk-proj-{LONG[:48]}.", f"sk-proj-{LONG[:48]}", "API key"),
+    (f"token ghp_{LONG[:36]}", f"ghp_{LONG[:36]}", "GitHub token"),
+    (f"github_pat_11ABC_{LONG[:50]}", f"github_pat_11ABC_{LONG[:50]}", "GitHub token"),
+    (f"glpat-{LONG[:20]}", f"glpat-{LONG[:20]}", "GitLab token"),
+    ("xoxb-000000000000-TESTtestTEST", "xoxb-000000000000-TESTtestTEST", "Slack token"),
+    (f"(AIza{LONG[:35]})", f"AIza{LONG[:35]}", "Google API key"),
+    ("sk_test_0000TEST0000", "sk_test_0000TEST0000", "Stripe key"),
+    (f"SG.{LONG[:22]}.{LONG[:43]}", f"SG.{LONG[:22]}.{LONG[:43]}", "SendGrid API key"),
+    (f"hf_{LONG[:34]}", f"hf_{LONG[:34]}", "Hugging Face token"),
+    (f"npm_{LONG[:36]}", f"npm_{LONG[:36]}", "npm token"),
+    (f"123456789:{LONG[:35]}", f"123456789:{LONG[:35]}", "Telegram bot token"),
+    (f"LTAI{LONG[:20]}", f"LTAI{LONG[:20]}", "Alibaba Cloud access key"),
+    (f"eyJhbGciOi.eyJzdWIiOi.{LONG[:20]}", f"eyJhbGciOi.eyJzdWIiOi.{LONG[:20]}", "JSON Web Token"),
+    (f"Authorization: Bearer {LONG[:30]}", LONG[:30], "token"),
+    ("postgres://ana:h7unter@db.example/app", "h7unter", "password in a URL"),
+    ("password: hunter2-test", "hunter2-test", "password"),
+    ("Password: swordfish", "swordfish", "password"),
+    ('{"password": "open sesame"}', "open sesame", "password"),
+    ("DB_PASS=s3cr3t!", "s3cr3t!", "password"),
+    ("pwd=abc123, user=ana", "abc123", "password"),
+    ("mysql --password hunter2 -u ana", "hunter2", "password"),
+    ("My wifi password is Tulip2020.", "Tulip2020", "password"),
+    ("the password for the garage is 'rosebud'", "rosebud", "password"),
+    ("api_key = 'abcd1234efgh5678'", "abcd1234efgh5678", "token"),
+    ("client_secret: 9f8e7d6c5b4a", "9f8e7d6c5b4a", "token"),
+    ("密码：hunter2", "hunter2", "password"),
+    ("WiFi密码是abc12345你记一下", "abc12345", "password"),
+    ("密码已经改成 Tiger2020 了", "Tiger2020", "password"),
+    ("口令是芝麻开门", "芝麻开门", "password"),
+    ("门禁口令：“三只小猪”", "三只小猪", "password"),
+    ("my card is 4111 1111 1111 1111, exp 12/30", "4111 1111 1111 1111", "payment card number"),
+    ("amex 3782-822463-10005", "3782-822463-10005", "payment card number"),
+    ("pay with 5555555555554444", "5555555555554444", "payment card number"),
+    ("卡号6222020000000000000。", "6222020000000000000", "payment card number"),
+    ("身份证号11010519491231002X", "11010519491231002X", "identity number"),
+]
+
+ORDINARY = [
+    "I love pancakes and long walks",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b fixes it",
+    "sha256 " + HEX,
+    "id 3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+    "call +44 20 7946 0958 or 13800138000",
+    "order number 4111111111111111",
+    "订单号4111111111111111",
+    "order 20240512-000123456",
+    "1234 5678 9012 3456",
+    "4111 1111 1111 1112",
+    "110105194912310021",
+    "0000000000000000",
+    "3.14159265358979323846",
+    "I need a password reset",
+    "I forgot my password again",
+    "The password is wrong",
+    "my password is expired and the token is invalid",
+    "password is required",
+    "Password: required",
+    "password: str = Field(...)",
+    "password = config.password",
+    "password = get_password()",
+    "password=${DB_PASSWORD}",
+    "password: ********",
+    "password: <your password>",
+    "Password: must have eight characters",
+    "the password is well-known to everyone",
+    "pwd: /home/ana/notes",
+    "max_tokens=4096, token: 512",
+    "The secret is to rest the dough",
+    "secret: love",
+    "the key: patience",
+    "sk-learn-contrib-pipelines is a package",
+    "https://example.org/a@b and mailto:ana@example.org",
+    "https://ana@example.org/",
+    "postgres://user:<password>@host/db",
+    "密码是什么？",
+    "忘记密码了",
+    "密码错了，请重置密码",
+    "密码是8位数字",
+    "密码：见附件",
+    "口令是对的",
+    "task-1234567890abcdef",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+    "",
+]
+
+
+@pytest.mark.parametrize(("text", "secret", "caption"), SECRETS)
+def test_secrets_are_masked_and_all_else_stays(text: str, secret: str, caption: str) -> None:
+    masked, found = mask(text)
+    assert [(text[one.start : one.end], one.caption) for one in found] == [(secret, caption)]
+    assert masked == text.replace(secret, f"[secret removed: {caption}]")
+    assert mask(masked) == (masked, [])
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays(text: str) -> None:
+    assert mask(text) == (text, [])
+
+
+def test_several_secrets_in_one_text() -> None:
+    text = "密码：hunter2 and AKIAQ7TEST0EXAMPLE99\r\n\tpassword=AKIAQ7TEST0EXAMPLE98\n"
+    masked, found = mask(text)
+    assert len(found) == 3
+    assert masked.endswith("]\n")
+    assert "hunter2" not in masked
+    assert "AKIA" not in masked
+    assert "\r\n\tpassword=" in masked
+
+
+def test_a_key_whose_end_is_missing() -> None:
+    text = PEM.split("-----END")[0]
+    masked, _ = mask(f"before {text}\nafter, as usual")
+    assert masked == "before [secret removed: private key]\nafter, as usual"
+
+
+def test_a_key_in_a_json_string() -> None:
+    text = '{"key": "' + PEM.replace("\n", "\\n") + '"}'
+    assert mask(text)[0] == '{"key": "[secret removed: private key]"}'
+
+
+_PIECES = [
+    *(
+        "password",
+        ": ",
+        "=",
+        "is ",
+        "hunter2",
+        "密码",
+        "：",
+        "sk-",
+        "AKIA",
+        "ghp_",
+        "4111 1111 1111 1111",
+    ),
+    *(
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "://",
+        "@",
+        "a:b",
+        "eyJ",
+        ".",
+        "\n",
+        '"',
+    ),
+    *(
+        "0123456789",
+        "Bearer ",
+        LONG[:36],
+        "11010519491231002X",
+        "口令是",
+        "芝麻开门",
+        "[secret removed: ",
+    ),
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=5)), max_size=15).map("".join))
+def test_places_are_in_order_and_the_rest_is_kept(text: str) -> None:
+    masked, found = mask(text)
+    assert found == find(text)
+    rest, at = [], 0
+    for one in found:
+        assert at <= one.start < one.end <= len(text)
+        rest.append(text[at : one.start] + f"[secret removed: {one.caption}]")
+        at = one.end
+    assert "".join(rest) + text[at:] == masked
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN ",
+            "password ",
+            "password is ",
+            "password:",
+            "sk-",
+        ),
+        *(
+            "eyJ",
+            "eyJaaaaaaaa.",
+            "4 ",
+            "1",
+            "4111 ",
+            "://",
+            "://a:",
+            "://a:b@",
+            "密码",
+            "密码是",
+            "口令是",
+        ),
+        *(
+            "Bearer ",
+            "a",
+            "a-",
+            "A1",
+            " ",
+            "\n",
+            "token=",
+            "api key ",
+            "xoxb-",
+            "M.",
+            '"',
+            "password is for ",
+        ),
+    ],
+)
+def test_a_hostile_text_takes_time_in_proportion(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    assert len(mask(text)[0]) > 0
