@@ -36,8 +36,9 @@ def answer(memory: memstrata.Memory, said: str, history: list[Turn], reply: Repl
 
 
 def stand_in(prompt: list[Turn]) -> str:
-    """In place of a model: what it would have been given."""
-    return f"(no model is set up; it would have been given this)\n{prompt[0]['content']}"
+    """In place of a model: shows what it would have been given."""
+    print(prompt[0]["content"])
+    return "(There is no model yet; it would have been given the text above.)"
 
 
 def endpoint(base_url: str) -> Reply:

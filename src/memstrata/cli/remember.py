@@ -31,6 +31,27 @@ __all__ = ["add", "create", "forget", "retire", "set_user", "undo", "update"]
 
 Reason = Annotated[str, typer.Option(help="Why, for the change log.", show_default=False)]
 Actor = Annotated[str, typer.Option(help="Who, for the change log.")]
+MessageFile = Annotated[
+    str | None,
+    typer.Option(
+        help="Many messages: JSON lines, a JSON document, or a text on each line; `-` is standard "
+        "input.",
+        show_default=False,
+    ),
+]
+Tags = Annotated[list[str] | None, typer.Option(help="A tag; repeatable.", show_default=False)]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option(help="key=text or key:=JSON; repeatable.", show_default=False),
+]
+Trusted = Annotated[
+    str | None,
+    typer.Option(help="user, agent, tool, web or import.", show_default="by role"),
+]
+Distilled = Annotated[
+    list[str] | None,
+    typer.Option(help="Distil only this kind; repeatable.", show_default=False),
+]
 
 
 def add(
@@ -39,14 +60,7 @@ def add(
         str | None, typer.Argument(help="One message; `-` is `--file -`.", show_default=False)
     ] = None,
     *,
-    file: Annotated[
-        str | None,
-        typer.Option(
-            help="Many messages: JSON lines, a JSON document, or a text on each line; `-` is "
-            "standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    file: MessageFile = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Each line of the file is a text, never JSON.")
     ] = False,
@@ -61,21 +75,10 @@ def add(
         str | None, typer.Option(help="user, assistant, system, tool, …", show_default="user")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Who said it.", show_default=False)] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="A tag; repeatable.", show_default=False)
-    ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(help="key=text or key:=JSON; repeatable.", show_default=False),
-    ] = None,
-    trust: Annotated[
-        str | None,
-        typer.Option(help="user, agent, tool, web or import.", show_default="by role"),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(help="Distil only this kind; repeatable.", show_default=False),
-    ] = None,
+    tag: Tags = None,
+    metadata: Metadata = None,
+    trust: Trusted = None,
+    kind: Distilled = None,
     infer: Annotated[bool, typer.Option(help="Distil records, once that is there.")] = True,
     wait: Annotated[bool, typer.Option(help="Wait for vectors, not only for the disk.")] = True,
     idempotency_key: Annotated[

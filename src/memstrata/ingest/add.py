@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 import anyio
 import anyio.to_thread
 
-from memstrata.errors import Conflict, InvalidInput, NotFound
+from memstrata.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
 from memstrata.ingest.work import drain
 from memstrata.jobs import Background
@@ -131,11 +131,19 @@ def in_background(runtime: Runtime) -> None:
 
 
 async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
-    """Wait for the receipt's batch and say how it ended."""
+    """Wait for the receipt's batch and say how it ended.
+
+    What the receipt names is stored whatever happens here: a store that fails now leaves it
+    `pending` with the reason, and a later call does the rest.
+    """
     if receipt.state not in ("pending", "running"):
         return receipt
-    owner = await _owner(runtime, scope, receipt.batch_id)
-    batch, spent = await _see_through(runtime, owner, receipt.batch_id, None)
+    try:
+        owner = await _owner(runtime, scope, receipt.batch_id)
+        batch, spent = await _see_through(runtime, owner, receipt.batch_id, None)
+    except StoreUnavailable as error:
+        reason = f"stored, and waits for its vectors: {error}"
+        return receipt.model_copy(update={"state": "pending", "reason": reason})
     return receipt.model_copy(
         update={"state": batch.state, "reason": batch.reason, "ledger": spent}
     )

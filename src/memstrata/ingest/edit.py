@@ -228,7 +228,7 @@ async def _update(
 
 def _says_the_same(old: Record, new: Record) -> bool:
     """Whether a new version would repeat the old one, evidence included."""
-    apart = {"version", "recorded_at", "batch_id", "evidence"}
+    apart = {"version", "recorded_at", "closed_at", "batch_id", "evidence"}
     same = old.model_dump(exclude=apart) == new.model_dump(exclude=apart)
     return same and all(item in old.evidence for item in new.evidence)
 
@@ -310,8 +310,10 @@ async def undo(
     else:
         owner = found[0][0]
     new_batch = _batch(runtime, "undo", actor)
+    changes = [change for _, change in found]
+    steps = _net(await _with_later(runtime, scope, changes) if cascade else changes)
     writes: list[Write] = []
-    for change in _net([change for _, change in found]):
+    for change in steps:
         writes.extend(await _inverse(runtime, owner, change, new_batch, cascade=cascade))
     if batch is not None and batch.messages:
         writes.append(ShowMessages(batch.id, visible=False, op="hide"))
@@ -320,11 +322,44 @@ async def undo(
     return await _commit(runtime, owner, new_batch, writes)
 
 
+def _versioned(change: Change) -> bool:
+    return change.version_before is not None or change.version_after is not None
+
+
+async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change]) -> list[Change]:
+    """These changes and all that build on them, oldest first.
+
+    A later change brings the rest of its batch with it: one fact's end is another's beginning.
+    """
+    view = view_of(scope)
+    logs: dict[str, list[Change]] = {}
+    taken = {change.id: change for change in changes}
+    waiting = [change for change in changes if _versioned(change)]
+    while waiting:
+        change = waiting.pop()
+        target = change.target_id
+        if target not in logs:
+            logs[target] = [c for c in await runtime.store.history(view, target) if _versioned(c)]
+        ids = [entry.id for entry in logs[target]]
+        for later in logs[target][ids.index(change.id) :]:
+            if later.id not in taken:
+                batch = await runtime.store.changes(view, later.batch_id)
+                fresh = [c for _, c in batch if _versioned(c) and c.id not in taken]
+                taken.update({c.id: c for c in fresh})
+                waiting += fresh
+    return sorted(taken.values(), key=_place)
+
+
+def _place(change: Change) -> tuple[datetime, str, int]:
+    """Where a change stands in the log: ids end with their place in the batch."""
+    return change.at, change.batch_id, int(change.id.rpartition("_")[2])
+
+
 def _net(changes: Sequence[Change]) -> list[Change]:
-    """Newest first, the versions a target went through in one batch taken as one step."""
+    """Newest first, the versions a target went through taken as one step."""
     net: dict[tuple[str, bool], Change] = {}
     for change in changes:
-        versioned = change.version_before is not None or change.version_after is not None
+        versioned = _versioned(change)
         key = (change.target_id if versioned else change.id, versioned)
         first = net.pop(key, change)
         net[key] = change.model_copy(update={"version_before": first.version_before})
@@ -350,7 +385,7 @@ async def _inverse(
         raise Conflict(f"record {target} was forgotten: this change cannot be undone")
     standing = versions[-1] if versions[-1].closed_at is None else None
     if not cascade:
-        await _check_newest(runtime, scope, change, standing)
+        await _check_newest(runtime, scope, change, versions, standing)
     if change.version_before is None:
         if standing is None:
             return []
@@ -370,14 +405,23 @@ async def _inverse(
 
 
 async def _check_newest(
-    runtime: Runtime, scope: Scope, change: Change, standing: Record | None
+    runtime: Runtime,
+    scope: Scope,
+    change: Change,
+    versions: Sequence[Record],
+    standing: Record | None,
 ) -> None:
-    now_at = None if standing is None else standing.version
-    if now_at == change.version_after:
+    """`Conflict` unless what stands is what the change made, perhaps brought back by an undo."""
+    if (standing.version if standing else None) == change.version_after:
         return
     log = await runtime.store.history(view_of(scope), change.target_id)
     ids = [entry.id for entry in log]
     later = log[ids.index(change.id) + 1 :] if change.id in ids else log
+    made = next((record for record in versions if record.version == change.version_after), None)
+    newest = next((entry for entry in reversed(later) if _versioned(entry)), None)
+    restored = newest is not None and newest.op == "undo"
+    if restored and made and standing and _says_the_same(made, standing):
+        return
     names = ", ".join(f"{entry.id} ({entry.op})" for entry in later) or "none is logged"
     raise Conflict(
         f"record {change.target_id} was changed after {change.id}: {names}; undo those first, or "

@@ -14,10 +14,10 @@ from memstrata.errors import InvalidInput, StoreUnavailable
 from memstrata.ingest.work import drain
 from memstrata.passages import limits_of, passages_of
 from memstrata.records import Message, Record, Scope
-from memstrata.runtime import Runtime, new_id, scope_of
+from memstrata.runtime import Runtime, new_id, scope_of, zone_named
 from memstrata.store.ports import NewBatch, Passage
 from memstrata.store.rows import dumps
-from memstrata.store.transfer import PARTS, Carried, check_row
+from memstrata.store.transfer import PARTS, Carried, Loadable, read_row
 
 __all__ = ["dump", "load"]
 
@@ -86,8 +86,10 @@ async def load(runtime: Runtime, path: Path) -> int:
         if scope.user_id and (header.get("timezone") or header.get("locale")):
             user = Scope(tenant=scope.tenant, user_id=scope.user_id)
             await runtime.store.set_user(user, header.get("timezone"), header.get("locale"))
-        count += await runtime.store.load_rows(scope, rows, index, runtime.now())
-        if runtime.model is not None:
+            runtime.zones.pop(user, None)
+        stored = await runtime.store.load_rows(scope, rows, index, runtime.now())
+        count += stored
+        if stored and runtime.model is not None:
             await _embed(runtime, scope)
     return count
 
@@ -99,19 +101,20 @@ async def _embed(runtime: Runtime, scope: Scope) -> None:
     await drain(runtime, scope, until=batch.id)
 
 
-def _groups(path: Path) -> Iterator[tuple[Carried, list[Carried]]]:
+def _groups(path: Path) -> Iterator[tuple[Carried, list[Loadable]]]:
     """The file's rows by scope, in groups, each with the scope's header."""
     header: Carried | None = None
-    rows: list[Carried] = []
+    rows: list[Loadable] = []
     for line, row in _lines(path):
+        where = f"{path}, line {line}"
         if row.get("type") == "scope":
             if header is not None and rows:
                 yield header, rows
-            header, rows = row, []
+            header, rows = _checked_header(row, where), []
             continue
         if header is None:
-            raise InvalidInput(f"{path}, line {line}: a row stands before any scope")
-        rows.append(check_row(row, line))
+            raise InvalidInput(f"{where}: a row stands before any scope")
+        rows.append(read_row(row, where))
         if len(rows) == _GROUP:
             yield header, rows
             rows = []
@@ -119,7 +122,20 @@ def _groups(path: Path) -> Iterator[tuple[Carried, list[Carried]]]:
         yield header, rows
 
 
+def _checked_header(row: Carried, where: str) -> Carried:
+    try:
+        scope_of("", row.get("user_id"), row.get("agent_id"))
+        if row.get("timezone") is not None:
+            zone_named(row["timezone"])
+        if not isinstance(row.get("locale"), str | None):
+            raise InvalidInput("the locale is no text")
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
+    return row
+
+
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    line = 0
     try:
         with path.open(encoding="utf-8") as file:
             for line, text in enumerate(file, 1):
@@ -132,6 +148,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise StoreUnavailable(f"{path}: cannot be read: {error}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is no UTF-8 text, so no memstrata dump") from error
+    if not line:
+        raise InvalidInput(f"{path} is no memstrata dump: it is empty")
 
 
 def _parsed(path: Path, line: int, text: str) -> dict[str, Any]:

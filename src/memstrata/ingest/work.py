@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from memstrata.errors import MemstrataError, ModelFailed
+from memstrata.errors import ModelFailed
 from memstrata.models.base import Embedder
 from memstrata.passages import embedded_text
 from memstrata.records import Ledger, Scope
@@ -42,8 +42,8 @@ async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = No
 async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, Ledger]:
     """Lease and finish one batch; its id, None when none is waiting.
 
-    A model that fails marks the batch `failed` with the reason. When the work is cancelled the
-    batch goes back to `pending`, as it would when its lease ran out.
+    A model that fails marks the batch `failed` with the reason. When the work is cancelled, or
+    the store fails, the batch goes back to `pending`, as it would when its lease ran out.
     """
     now = runtime.now()
     lease = await runtime.store.lease_next(runtime.owner, now, now + LEASE_MICROS, scope)
@@ -55,11 +55,9 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
         calls = await _embed_pending(runtime, lease)
     except ModelFailed as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now())
-    except MemstrataError:
-        raise
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await runtime.store.finish(lease, "pending", None, runtime.now())
+            await runtime.store.give_back(lease, runtime.now())
         raise
     else:
         await runtime.store.finish(lease, "done", None, runtime.now())

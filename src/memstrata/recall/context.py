@@ -38,13 +38,13 @@ class Asked:
 
 
 def _question(query: object) -> str:
-    """The last turn; when it says little by itself, the turns before it too, newest first."""
+    """The last turn; when it says little by itself, the turns before it too."""
     turns = [text for text in texts_of(query) if text.strip()]
     question = turns[-1] if turns else ""
     for earlier in reversed(turns[-_TURNS:-1]):
         if len(query_terms(question)) >= _FEW_TERMS:
             break
-        question = f"{question}\n{earlier}"
+        question = f"{earlier}\n{question}"
     return question.strip()
 
 

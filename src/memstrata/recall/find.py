@@ -18,7 +18,7 @@ from memstrata.kinds import KINDS
 from memstrata.models.base import Embedder
 from memstrata.passages import chunk, limits_of
 from memstrata.recall.plan import Plan, make_plan
-from memstrata.recall.score import Scored, score
+from memstrata.recall.score import WEIGHTS, Scored, score
 from memstrata.records import Hit, Ledger, Method, Results, Scope, Stratum, micros
 from memstrata.runtime import Runtime, view_of
 from memstrata.store.filters import Filter
@@ -104,9 +104,10 @@ class _Ranking:
     def rank(self, candidates: Candidates) -> list[int]:
         assert self.plan is not None
         embedder = self.runtime.embedder
-        calibrate = (lambda cosines: cosines) if embedder is None else embedder.calibrate
+        calibrate = _unchanged if embedder is None else embedder.calibrate
         # A question of signs only has no terms to rank by: the store matches it literally.
-        literal = self.asked.method == "bm25" and not self.plan.terms
+        wordless = self.asked.method == "bm25" or self.vector is None
+        literal = self.asked.method in ("bm25", "hybrid") and wordless and not self.plan.terms
         method = "string_match" if literal else self.asked.method
         self.scored = score(candidates, self.plan, calibrate, method=method)
         groups: set[int] = set()
@@ -125,6 +126,11 @@ class _Ranking:
         position = self.place[found.seq]
         value = float(self.scored.score[position])
         return _hit(found, value, self.scored.signals_of(position))
+
+
+def _unchanged(cosines: NDArray[Any]) -> NDArray[Any]:
+    """What stands for a calibration where there are no vectors: all are not a number."""
+    return cosines
 
 
 def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
@@ -222,7 +228,7 @@ async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
         confidence=scored.confidence if hits else 0.0,
         ledger=Ledger(embedding_calls=calls, milliseconds=spent),
         notes=notes,
-        plan=ranking.plan.to_dict() if asked.explain else None,
+        plan={**ranking.plan.to_dict(), "weights": dict(WEIGHTS)} if asked.explain else None,
     )
 
 

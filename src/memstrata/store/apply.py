@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from memstrata.errors import Conflict, NotFound
-from memstrata.records import Change, Record, Scope, micros
+from memstrata.records import Change, Evidence, Record, Scope, micros
 from memstrata.store.append import add_batch, ensure_scope, item_rows, reserve
 from memstrata.store.items import HIDDEN, close_header, flag_header
 from memstrata.store.ports import (
@@ -107,7 +107,6 @@ class _Apply:
         if write.same_text and old_seq is not None:
             self.carry_vectors(old_seq, write, seq, stamp)
         self.touch(stamp)
-        self.add_evidence(record.id, [(e.source_id, e.quote) for e in record.evidence])
         self.note(
             write.op,
             record.id,
@@ -116,6 +115,9 @@ class _Apply:
             version_after=record.version,
             evidence=dumps(list(write.evidence)) if write.evidence else None,
         )
+        added = self.add_evidence(record.id, record.evidence)
+        if added and write.expected is not None:
+            self.note("evidence", record.id, write.reason, evidence=dumps(added))
 
     def carry_vectors(self, old: int, write: PutVersion, seq: int, stamp: int) -> None:
         row = self.tx.one("store_row")
@@ -127,15 +129,15 @@ class _Apply:
                 self.tx.run("vector_add", {**item, "vector": known[passage.start]})
                 self.tx.run("item_embedded", item)
 
-    def add_evidence(self, record_id: str, sources: Sequence[tuple[str, str | None]]) -> None:
-        at, batch_id = self.batch.at, self.batch.id
-        self.tx.many(
-            "evidence_add",
-            [
-                self.params(record_id=record_id, source_id=s, quote=q, at=at, batch_id=batch_id)
-                for s, q in sources
-            ],
-        )
+    def add_evidence(self, record_id: str, evidence: Sequence[Evidence]) -> list[str]:
+        """Link sources; those that were not linked before."""
+        linked = self.tx.rows("evidence_of", self.params(ids=dumps([record_id])))
+        known = {source for _, source, _ in linked}
+        fresh = {item.source_id: item for item in evidence if item.source_id not in known}
+        link = self.params(record_id=record_id, at=self.batch.at, batch_id=self.batch.id)
+        rows = [{**link, "source_id": e.source_id, "quote": e.quote} for e in fresh.values()]
+        self.tx.many("evidence_add", rows)
+        return list(fresh)
 
     def close_record(self, write: CloseRecord) -> None:
         _, seq = self.open_version(write.record_id, write.expected)
@@ -143,22 +145,30 @@ class _Apply:
         self.note(write.op, write.record_id, write.reason, version_before=write.expected)
 
     def link_evidence(self, write: LinkEvidence) -> None:
-        self.add_evidence(write.record_id, [(e.source_id, e.quote) for e in write.evidence])
-        sources = [evidence.source_id for evidence in write.evidence]
-        self.note("evidence", write.record_id, write.reason, evidence=dumps(sources))
+        added = self.add_evidence(write.record_id, write.evidence)
+        if added:
+            self.note("evidence", write.record_id, write.reason, evidence=dumps(added))
 
     def unlink_evidence(self, write: UnlinkEvidence) -> None:
         sources = dumps(list(write.sources))
-        self.tx.run("evidence_drop", self.params(record_id=write.record_id, sources=sources))
+        params = self.params(record_id=write.record_id, sources=sources)
+        if not self.tx.run("evidence_drop", params):
+            raise Conflict(f"record {write.record_id} has none of this evidence any more")
         self.note("unlink", write.record_id, write.reason, evidence=sources)
 
     def show_messages(self, write: ShowMessages) -> None:
         batch = self.params(batch_id=write.batch_id)
+        if write.visible and (again := self.tx.one("message_again", batch)) is not None:
+            raise Conflict(
+                f"message {again[0]} was undone with batch {write.batch_id} and has been stored "
+                f"again since, as {again[1]}: undo that first"
+            )
         seqs = [int(row[0]) for row in self.tx.rows("message_of_batch", batch)]
         hidden_at = None if write.visible else self.batch.at
-        self.tx.run("message_show", {**batch, "hidden_at": hidden_at})
-        if seqs:
-            self.rewrite(seqs, lambda h: flag_header(h, HIDDEN, on=not write.visible))
+        if not self.tx.run("message_show", {**batch, "hidden_at": hidden_at}):
+            state = "shown" if write.visible else "hidden"
+            raise Conflict(f"the messages of batch {write.batch_id} are {state} already, or gone")
+        self.rewrite(seqs, lambda h: flag_header(h, HIDDEN, on=not write.visible))
         state = {"id": write.batch_id, "reason": None, "at": self.batch.at}
         self.tx.run(
             "batch_state", self.params(state="done" if write.visible else "undone", **state)

@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from memstrata.errors import StoreUnavailable
 from memstrata.records import Batch, BatchState, Change, Message, Page, Record, Scope
 from memstrata.store import append, apply, batches, erase, inspect, read, search, transfer
 from memstrata.store.ports import (
@@ -47,6 +48,7 @@ class Store:
     def __init__(self, backend: Backend, *, index_bytes: int = _INDEX_BYTES) -> None:
         self._backend = backend
         self._cache = search.IndexCache(index_bytes)
+        self._owed: list[batches.Lease] = []
         self.location = backend.location
 
     async def _write(
@@ -87,7 +89,7 @@ class Store:
         await self._write(inspect.set_user, scope, timezone, locale)
 
     async def load_rows(
-        self, scope: Scope, rows: Sequence[transfer.Carried], index: transfer.Index, at: int
+        self, scope: Scope, rows: Sequence[transfer.Loadable], index: transfer.Index, at: int
     ) -> int:
         """Store rows of a dump that are not there yet; how many."""
         return await self._write(transfer.load_rows, scope, rows, index, at)
@@ -97,8 +99,20 @@ class Store:
     async def lease_next(
         self, owner: str, now: int, until: int, scope: Scope | None
     ) -> batches.Lease | None:
-        """Take the oldest waiting batch."""
+        """Take the oldest waiting batch, once those that could not be given back have been."""
+        while self._owed:
+            lease = self._owed.pop()
+            await self.give_back(lease, now)
+            if lease in self._owed:
+                break
         return await self._write(batches.lease_next, owner, now, until, scope)
+
+    async def give_back(self, lease: batches.Lease, now: int) -> None:
+        """Put a leased batch back in the queue; if the store cannot now, before the next lease."""
+        try:
+            await self.finish(lease, "pending", None, now)
+        except StoreUnavailable:
+            self._owed.append(lease)
 
     async def renew(self, lease: batches.Lease, until: int) -> bool:
         """Keep a lease; False when it was lost."""
@@ -151,9 +165,7 @@ class Store:
         """The changes of a batch, or one change."""
         return await self._read(read.changes_of_batch, view, batch_or_change)
 
-    async def same_record(
-        self, scope: Scope, fingerprint: str, now: int
-    ) -> tuple[str, str] | None:
+    async def same_record(self, scope: Scope, fingerprint: str, now: int) -> tuple[str, str] | None:
         """The record with this fingerprint that stands now."""
         return await self._read(read.same_record, scope, fingerprint, now)
 

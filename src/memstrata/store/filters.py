@@ -130,8 +130,8 @@ def _entry(key: str, value: Any, zone: tzinfo, depth: int) -> list[Filter]:
 
 def _nested(key: str, value: Any, zone: tzinfo, depth: int) -> Filter:
     inner = parse_filter(value, zone, depth=depth + 1)
-    if inner is None:
-        raise InvalidInput(f"filter {key!r} needs a mapping, not null")
+    if inner is None or inner == All(()):
+        raise InvalidInput(f"filter {key!r} needs a mapping with at least one field, not {value!r}")
     return inner
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memstrata.errors import StoreUnavailable
 from memstrata.store.items import HIDDEN, MAX, MIN, REMOVED
 
 __all__ = [
@@ -17,7 +15,6 @@ __all__ = [
     "UNREADABLE",
     "Columns",
     "ItemRow",
-    "parse_headers",
     "resized",
 ]
 
@@ -139,14 +136,3 @@ def resized(array: NDArray[Any], capacity: int) -> NDArray[Any]:
     copy = np.zeros((capacity, *array.shape[1:]), array.dtype)
     copy[: len(array)] = array
     return copy
-
-
-def parse_headers(rows: Sequence[ItemRow]) -> NDArray[np.void]:
-    """The headers of `rows` as an array of `ITEM`; `StoreUnavailable` if one has another size."""
-    for row in rows:
-        if len(row.header) != ITEM.itemsize:
-            raise StoreUnavailable(
-                f"the header of item {row.seq} has {len(row.header)} bytes, not {ITEM.itemsize}: "
-                "the file is damaged or was written by another version; restore it from a backup"
-            )
-    return np.frombuffer(b"".join(row.header for row in rows), ITEM)

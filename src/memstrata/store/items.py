@@ -65,6 +65,8 @@ def _flags(message: Message) -> int:
         flags |= ONLY_ASKS
     if message.spans:
         flags |= TIMED
+    if message.hidden_at is not None:
+        flags |= HIDDEN
     return flags
 
 

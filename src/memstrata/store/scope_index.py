@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstrata.errors import StoreUnavailable
-from memstrata.store.item_columns import ITEM, UNREADABLE, Columns, ItemRow, parse_headers
+from memstrata.store.item_columns import ITEM, UNREADABLE, Columns, ItemRow
 from memstrata.store.items import ASKS
 from memstrata.store.scope_search import Candidates, Snapshot, find
 from memstrata.store.session_line import SessionLine
@@ -61,8 +61,8 @@ class ScopeIndex:
         rows = _latest(rows)
         if not rows:
             return
-        headers = parse_headers(rows)
         dimensions = self._check(rows)
+        headers = np.frombuffer(b"".join(row.header for row in rows), ITEM)
         seqs = np.fromiter((row.seq for row in rows), np.int64, len(rows))
         slots = self._snapshot.visibility.slots(seqs)
         new = slots < 0
@@ -97,16 +97,24 @@ class ScopeIndex:
 
     def _check(self, rows: Sequence[ItemRow]) -> int:
         """The dimensions of vectors with `rows`, 0 for none yet; raises before anything changes."""
-        width = 2 * self._matrix.shape[1]
-        for row in rows:
-            size = None if row.vector is None else len(row.vector)
-            width = width or size or 0
-            if len(row.terms) % TERM.itemsize or size not in (None, width or 2) or width % 2:
-                raise StoreUnavailable(
-                    f"item {row.seq} has {len(row.terms)} bytes of terms and {size} of a vector, "
-                    f"not a multiple of {TERM.itemsize} and {width}: the file is damaged or its "
-                    "vectors are of several models; reindex it or restore it from a backup"
-                )
+        vectors = (row.vector for row in rows if row.vector is not None)
+        width = 2 * self._matrix.shape[1] or len(next(vectors, b""))
+        whole = width > 0 and width % 2 == 0
+        damaged = [
+            row
+            for row in rows
+            if len(row.header) != ITEM.itemsize
+            or len(row.terms) % TERM.itemsize
+            or (row.vector is not None and not (whole and len(row.vector) == width))
+        ]
+        if damaged:
+            row = damaged[0]
+            raise StoreUnavailable(
+                f"item {row.seq} has {len(row.header)} bytes of header, {len(row.terms)} of terms "
+                f"and {len(row.vector or b'')} of vector, not {ITEM.itemsize}, a multiple of "
+                f"{TERM.itemsize} and {width}: the file is damaged or its vectors are of several "
+                "models; reindex it or restore it from a backup"
+            )
         return width // 2
 
     def _grow(self, count: int, dimensions: int) -> None:

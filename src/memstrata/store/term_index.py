@@ -154,6 +154,11 @@ class TermIndex:
         hashes, slots, tfs = hashes[order], slots[order], tfs[order]
         first = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
         terms, counts = hashes[first], np.diff(np.append(first, len(hashes)))
+        if not len(self._slots):
+            self._hashes, self._slots, self._tfs = terms, slots, tfs
+            self._starts = np.append(first, len(hashes))
+            self._new_tail()
+            return
         at = np.searchsorted(self._hashes, terms)
         known = at < len(self._hashes)
         known[known] = self._hashes[at[known]] == terms[known]
@@ -170,9 +175,6 @@ class TermIndex:
 
 
 def _order(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The stable order of `hashes`: a radix sort, numpy's own for 64 bits being slower."""
-    order = np.argsort(hashes.astype(np.uint16), kind="stable")
-    for shift in (16, 32, 48):
-        digit = (hashes[order] >> np.uint64(shift)).astype(np.uint16)
-        order = order[np.argsort(digit, kind="stable")]
-    return order
+    """The stable order of `hashes`: first by 16 bits, which leaves runs the second sort likes."""
+    order = np.argsort((hashes >> np.uint64(48)).astype(np.uint16), kind="stable")
+    return order[np.argsort(hashes[order], kind="stable")]

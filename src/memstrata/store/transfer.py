@@ -6,12 +6,16 @@ Terms, headers and vectors are not carried: they are computed again where it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from memstrata.errors import InvalidInput
-from memstrata.records import Message, Record, Scope
+from memstrata.kinds import explain, kind_of
+from memstrata.records import BatchState, Message, Record, Scope, micros
 from memstrata.store.append import ensure_scope, find_scope, item_rows, reserve
-from memstrata.store.items import speaker_hash
+from memstrata.store.items import close_header, speaker_hash
 from memstrata.store.ports import Passage, Tx
 from memstrata.store.rows import (
     dumps,
@@ -22,7 +26,7 @@ from memstrata.store.rows import (
     signed,
 )
 
-__all__ = ["PARTS", "Carried", "Index", "check_row", "dump_page", "load_rows"]
+__all__ = ["PARTS", "Carried", "Index", "Loadable", "dump_page", "load_rows", "read_row"]
 
 Carried = dict[str, Any]
 """One dumped row: `type`, its columns, and for messages `digest` and `identity` in hex."""
@@ -34,15 +38,69 @@ PARTS = ("batch", "message", "record", "evidence", "change")
 """The parts of a dump, in the order in which they are written and read."""
 
 _PAGE = 1000
-_BATCH = (
-    "id", "verb", "actor", "state", "reason", "attempts", "request", "digest", "idempotency_key",
-    "created_at", "finished_at",
-)  # fmt: skip
-_EVIDENCE = ("record_id", "source_id", "quote", "added_at", "batch_id")
-_CHANGE = (
-    "seq", "id", "batch_id", "op", "target_id", "version_before", "version_after", "actor",
-    "reason", "evidence", "at",
-)  # fmt: skip
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Batch(_Row):
+    """The columns of a batch, in the order of the statement that reads them."""
+
+    id: str
+    verb: str
+    actor: str
+    state: BatchState
+    reason: str | None = None
+    attempts: int = 0
+    request: str | None = None
+    digest: str | None = None
+    idempotency_key: str | None = None
+    created_at: int
+    finished_at: int | None = None
+
+
+class _Evidence(_Row):
+    """The columns of a link, in the order of the statement that reads them."""
+
+    record_id: str
+    source_id: str
+    quote: str | None = None
+    added_at: int
+    batch_id: str
+
+
+class _Change(_Row):
+    """The columns of a log entry but its number, in the order of the statement."""
+
+    id: str
+    batch_id: str
+    op: str
+    target_id: str
+    version_before: int | None = None
+    version_after: int | None = None
+    actor: str
+    reason: str
+    evidence: str | None = None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loadable:
+    """A row of a dump that was read and found in order."""
+
+    value: Message | Record | _Batch | _Evidence | _Change
+    digest: bytes = b""
+    identity: bytes | None = None
+
+
+_VALUES: dict[str, type[Message | Record | _Batch | _Evidence | _Change]] = {
+    "batch": _Batch,
+    "message": Message,
+    "record": Record,
+    "evidence": _Evidence,
+    "change": _Change,
+}
 
 
 def dump_page(tx: Tx, scope: Scope, part: str, after: int) -> tuple[list[Carried], int | None]:
@@ -53,9 +111,9 @@ def dump_page(tx: Tx, scope: Scope, part: str, after: int) -> tuple[list[Carried
     if part in ("message", "record"):
         return _dump_rows(tx, scope, number, part, after)
     statement, columns = {
-        "batch": ("batch_all", _BATCH),
-        "evidence": ("evidence_all", _EVIDENCE),
-        "change": ("change_all", _CHANGE),
+        "batch": ("batch_all", tuple(_Batch.model_fields)),
+        "evidence": ("evidence_all", tuple(_Evidence.model_fields)),
+        "change": ("change_all", ("seq", *_Change.model_fields)),
     }[part]
     rows = tx.rows(statement, {"scope": number})
     return [_carry(part, dict(zip(columns, row, strict=True))) for row in rows], None
@@ -85,90 +143,123 @@ def _carry(part: str, value: Carried) -> Carried:
     return {"type": part, **{key: item for key, item in value.items() if item is not None}}
 
 
-def load_rows(tx: Tx, scope: Scope, rows: Sequence[Carried], index: Index, at: int) -> int:
+def read_row(row: Carried, where: str) -> Loadable:
+    """A line of a dump, checked; `InvalidInput` says where it is and what is wrong with it."""
+    part = row.get("type")
+    if not isinstance(part, str) or part not in _VALUES:
+        known = ", ".join(sorted(_VALUES))
+        raise InvalidInput(f"{where}: no row of a memstrata dump (type one of {known})")
+    plain = {key: value for key, value in row.items() if key != "type"}
+    try:
+        if part != "message":
+            value = _VALUES[part].model_validate(plain)
+            if isinstance(value, Record):
+                kind_of(value.kind)
+            return Loadable(value)
+        digest, identity = plain.pop("digest", None), plain.pop("identity", None)
+        value = Message.model_validate(plain)
+        return Loadable(value, _unhex(digest), _unhex(identity) if identity else None)
+    except ValidationError as error:
+        raise InvalidInput(f"{where}: {explain(error)}") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
+
+
+def _unhex(text: object) -> bytes:
+    try:
+        return bytes.fromhex(cast("str", text))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"digest and identity are hexadecimal, not {text!r}") from None
+
+
+def load_rows(tx: Tx, scope: Scope, rows: Sequence[Loadable], index: Index, at: int) -> int:
     """Store dumped rows that are not there yet; how many were stored."""
-    number = ensure_scope(tx, scope, at)
-    return sum(_LOADERS[row["type"]](tx, number, scope, row, index) for row in rows)
+    load = _Load(tx, scope, ensure_scope(tx, scope, at), index)
+    return sum(load.one(row) for row in rows)
 
 
-def _load_message(tx: Tx, number: int, scope: Scope, row: Carried, index: Index) -> int:
-    digest, identity = row["digest"], row.get("identity")
-    plain = {k: v for k, v in row.items() if k not in ("type", "digest", "identity")}
-    message = Message.model_validate(
-        {**plain, "user_id": scope.user_id, "agent_id": scope.agent_id}
-    )
-    if tx.rows("message_by_id", {"scope": number, "ids": dumps([message.id])}):
-        return 0
-    seq = _add_items(tx, number, index(message))
-    params = {
-        "scope": number,
-        "seq": seq,
-        "digest": bytes.fromhex(digest),
-        "identity": bytes.fromhex(identity) if identity else None,
-        **message_params(message),
-    }
-    tx.run("message_add", params)
-    speaker = {"scope": number, "hash": signed(speaker_hash(message.speaker))}
-    tx.run("speaker_add", {**speaker, "name": message.speaker})
-    return 1
+class _Load:
+    """One transaction's worth of rows."""
 
+    def __init__(self, tx: Tx, scope: Scope, number: int, index: Index) -> None:
+        self.tx = tx
+        self.number = number
+        self.index = index
+        self.owner = {"user_id": scope.user_id, "agent_id": scope.agent_id}
 
-def _load_record(tx: Tx, number: int, scope: Scope, row: Carried, index: Index) -> int:
-    plain = {k: v for k, v in row.items() if k != "type"}
-    record = Record.model_validate({**plain, "user_id": scope.user_id, "agent_id": scope.agent_id})
-    there = tx.rows("record_versions", {"scope": number, "id": record.id})
-    if any(version[2] == record.version for version in there):
-        return 0
-    seq = _add_items(tx, number, index(record))
-    tx.run("record_add", {"scope": number, "seq": seq, **record_params(record)})
-    return 1
+    def one(self, row: Loadable) -> int:
+        match row.value:
+            case Message():
+                return self.message(row.value.model_copy(update=self.owner), row)
+            case Record():
+                return self.record(row.value.model_copy(update=self.owner))
+            case _Batch():
+                return self.batch(row.value)
+            case _Evidence():
+                link = row.value.model_dump(exclude={"added_at"})
+                return self.tx.run("evidence_add", self.params(at=row.value.added_at, **link))
+            case _Change():
+                return self.change(row.value)
 
+    def params(self, **more: Any) -> dict[str, Any]:
+        return {"scope": self.number, **more}
 
-def _add_items(tx: Tx, number: int, passages: tuple[Passage, ...]) -> int:
-    seq = reserve(tx, len(passages))
-    stamp = seq + len(passages) - 1
-    tx.many("item_add", item_rows(number, seq, stamp, passages))
-    tx.run("scope_touch", {"scope": number, "stamp": stamp})
-    return seq
+    def message(self, message: Message, row: Loadable) -> int:
+        identities = dumps([row.identity.hex()] if row.identity else [])
+        if self.tx.rows("message_by_id", self.params(ids=dumps([message.id]))) or (
+            message.hidden_at is None
+            and self.tx.rows("identity_find", self.params(identities=identities))
+        ):
+            return 0
+        seq = self.items(self.index(message))
+        stored = self.params(seq=seq, digest=row.digest, identity=row.identity)
+        self.tx.run("message_add", {**stored, **message_params(message)})
+        said = signed(speaker_hash(message.speaker))
+        self.tx.run("speaker_add", self.params(hash=said, name=message.speaker))
+        return 1
 
+    def record(self, record: Record) -> int:
+        versions = self.tx.rows("record_versions", self.params(id=record.id))
+        stored = {int(version[2]): version for version in versions}
+        if record.version in stored:
+            there = stored[record.version]
+            if record.closed_at is not None and there[14] is None:
+                self.close(record, int(there[0]))
+            return 0
+        seq = self.items(self.index(record))
+        self.tx.run("record_add", self.params(seq=seq, **record_params(record)))
+        return 1
 
-def _load_batch(tx: Tx, number: int, scope: Scope, row: Carried, index: Index) -> int:
-    if tx.one("batch_get", {"scope": number, "id": row["id"]}):
-        return 0
-    digest = row.get("digest")
-    values = {name: row.get(name) for name in _BATCH}
-    values["digest"] = bytes.fromhex(digest) if digest else None
-    tx.run("batch_load", {"scope": number, **values})
-    return 1
+    def close(self, record: Record, seq: int) -> None:
+        """Close the version that was the newest when it was stored here: a later one follows."""
+        at = micros(record.closed_at) if record.closed_at else 0
+        self.tx.run("record_close", self.params(id=record.id, at=at))
+        stamp = reserve(self.tx, 1)
+        for item, header in self.tx.rows("item_headers", self.params(owners=dumps([seq]))):
+            closed = self.params(seq=item, header=close_header(bytes(header), at), stamp=stamp)
+            self.tx.run("item_header_set", closed)
+        self.tx.run("scope_touch", self.params(stamp=stamp))
 
+    def batch(self, batch: _Batch) -> int:
+        if self.tx.one("batch_get", self.params(id=batch.id)):
+            return 0
+        values = batch.model_dump()
+        values["digest"] = bytes.fromhex(batch.digest) if batch.digest else None
+        key = batch.idempotency_key
+        if key and self.tx.one("batch_by_key", self.params(idempotency_key=key)):
+            values["idempotency_key"] = None
+        self.tx.run("batch_load", self.params(**values))
+        return 1
 
-def _load_evidence(tx: Tx, number: int, scope: Scope, row: Carried, index: Index) -> int:
-    values = {name: row.get(name) for name in _EVIDENCE}
-    return tx.run("evidence_add", {"scope": number, "at": values.pop("added_at"), **values})
+    def change(self, change: _Change) -> int:
+        if self.tx.one("change_by_id", self.params(id=change.id)):
+            return 0
+        self.tx.run("change_add", self.params(seq=reserve(self.tx, 1), **change.model_dump()))
+        return 1
 
-
-def _load_change(tx: Tx, number: int, scope: Scope, row: Carried, index: Index) -> int:
-    if tx.one("change_by_id", {"scope": number, "id": row["id"]}):
-        return 0
-    values = {name: row.get(name) for name in _CHANGE}
-    values["seq"] = reserve(tx, 1)
-    tx.run("change_add", {"scope": number, **values})
-    return 1
-
-
-_LOADERS = {
-    "message": _load_message,
-    "record": _load_record,
-    "batch": _load_batch,
-    "evidence": _load_evidence,
-    "change": _load_change,
-}
-
-
-def check_row(row: Any, line: int) -> Carried:
-    """A line of a dump as a mapping of a known type; `InvalidInput` names the line."""
-    carried = cast("Carried", row) if isinstance(row, dict) else {}
-    if carried.get("type") not in _LOADERS:
-        known = ", ".join(sorted(_LOADERS))
-        raise InvalidInput(f"line {line} is no row of a memstrata dump (type one of {known})")
-    return carried
+    def items(self, passages: tuple[Passage, ...]) -> int:
+        seq = reserve(self.tx, len(passages))
+        stamp = seq + len(passages) - 1
+        self.tx.many("item_add", item_rows(self.number, seq, stamp, passages))
+        self.tx.run("scope_touch", self.params(stamp=stamp))
+        return seq

@@ -31,13 +31,23 @@ def clean_text(text: str) -> Cleaned:
     return Cleaned(masked, notes)
 
 
+def _member(key: str, value: Any) -> Any:
+    """The value of a key, whose name may say that it is a secret."""
+    if isinstance(value, str):
+        head = f"{clean_text(key).text}: "
+        masked = clean_text(head + value).text
+        if masked.startswith(head):
+            return masked[len(head) :]
+    return clean_json(value)
+
+
 def clean_json(value: Any) -> Any:
     """The same for every text in a JSON value, keys included; what is not JSON becomes text."""
     if isinstance(value, str):
         return clean_text(value).text
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {clean_text(str(key)).text: clean_json(item) for key, item in items}
+        return {clean_text(str(key)).text: _member(str(key), item) for key, item in items}
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in cast("list[Any]", value)]
     if value is None or isinstance(value, bool | int | float):

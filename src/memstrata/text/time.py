@@ -98,8 +98,8 @@ def resolve(text: str, *, said_at: datetime, zone: tzinfo) -> list[TimeSpan]:
     for one in found:
         span = _utc(one.span) if one.span else None
         if span and span not in spans:
-            words = text[one.start : one.end].strip()
-            spans[span] = TimeSpan(start=span[0], end=span[1], text=words)
+            said = text[one.start : one.end].strip()
+            spans[span] = TimeSpan(start=span[0], end=span[1], text=said)
     return [spans[span] for span in sorted(spans)]
 
 

@@ -131,8 +131,15 @@ SELECT seq, id, digest FROM messages
 WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
 
 -- name: message_show
--- Hide the messages of a batch, or show them again.
-UPDATE messages SET hidden_at = :hidden_at WHERE scope = :scope AND batch_id = :batch_id;
+-- Hide the messages of a batch, or show them again; those that are so already stay as they are.
+UPDATE messages SET hidden_at = :hidden_at WHERE scope = :scope AND batch_id = :batch_id
+    AND (hidden_at IS NULL) = (:hidden_at IS NOT NULL);
+
+-- name: message_again
+-- A hidden message of a batch that is stored again, not hidden, and where.
+SELECT m.id, o.id FROM messages m
+JOIN messages o ON o.scope = m.scope AND o.identity = m.identity AND o.hidden_at IS NULL
+WHERE m.scope = :scope AND m.batch_id = :batch_id AND m.hidden_at IS NOT NULL LIMIT 1;
 
 -- name: message_ids_where
 -- Ids of the messages that pass a filter.
@@ -416,10 +423,10 @@ UPDATE batches SET state = :state, reason = :reason, lease_owner = NULL, lease_u
 WHERE scope = :scope AND id = :id;
 
 -- name: batch_all
--- Every batch of a scope, for a dump.
-SELECT id, verb, actor, state, reason, attempts, request, digest, idempotency_key, created_at,
-    finished_at
-FROM batches WHERE scope = :scope ORDER BY id;
+-- Every batch of a scope, for a dump; one that only embedded what was loaded brought nothing.
+SELECT id, verb, actor, state, reason, attempts, request, lower(hex(digest)), idempotency_key,
+    created_at, finished_at
+FROM batches WHERE scope = :scope AND verb <> 'load' ORDER BY id;
 
 -- name: batch_load
 -- Add a batch from a dump.
@@ -584,4 +591,7 @@ SELECT 'records with a gap between their versions', count(*) FROM (
     GROUP BY id HAVING max(version) <> count(*))
 UNION ALL
 SELECT 'items newer than their scope says', count(*) FROM items i
-JOIN scopes s ON s.scope = i.scope WHERE i.scope = :scope AND i.stamp > s.stamp;
+JOIN scopes s ON s.scope = i.scope WHERE i.scope = :scope AND i.stamp > s.stamp
+UNION ALL
+SELECT 'items that the store has not counted', count(*) FROM items i, store
+WHERE i.scope = :scope AND i.seq > store.last_seq;

@@ -64,9 +64,10 @@ def _use_wal(connection: apsw.Connection) -> None:
 def _recognise(connection: apsw.Connection, location: str) -> None:
     execute(connection, "BEGIN")  # one snapshot: another process may be creating the file now
     try:
-        ours = pragma_number(connection, "application_id") == APPLICATION_ID
+        program = pragma_number(connection, "application_id")
         tables = execute(connection, "SELECT count(*) FROM sqlite_master")[0][0]
-        foreign = not ours and bool(tables or pragma_number(connection, "user_version"))
+        used = bool(program or tables or pragma_number(connection, "user_version"))
+        foreign = used and program != APPLICATION_ID
     finally:
         execute(connection, "COMMIT")
     if foreign:

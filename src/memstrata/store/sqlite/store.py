@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import apsw
 
-from memstrata.errors import MemstrataError, StoreUnavailable
+from memstrata.errors import MemstrataError, PermissionDenied, StoreUnavailable
 from memstrata.store.ports import Dialect, Params, Row, Tx
 from memstrata.store.sqlite.dialect import SqliteDialect
 from memstrata.store.sqlite.schema import prepare
@@ -38,7 +38,6 @@ _ADVICE: tuple[tuple[type[apsw.Error], str], ...] = (
         "written; repeat, or stop that process",
     ),
     (apsw.LockedError, "the store is locked by another connection; repeat"),
-    (apsw.ReadOnlyError, "the file is read-only: make it and its folder writable to write"),
     (apsw.CantOpenError, "the file cannot be opened: check the path, the folder and its mode"),
     (apsw.NotADBError, "the file is not a memstrata store: choose another path"),
     (apsw.CorruptError, "the file is damaged: restore a backup, or `dump` what can be read"),
@@ -48,9 +47,13 @@ _ADVICE: tuple[tuple[type[apsw.Error], str], ...] = (
 
 @contextlib.contextmanager
 def our_errors(location: str) -> Generator[None]:
-    """Turn apsw's errors into `StoreUnavailable` that says what to do."""
+    """Turn apsw's errors into `StoreUnavailable` or `PermissionDenied` that say what to do."""
     try:
         yield
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise PermissionDenied(
+            f"{location}: the file is read-only: make it and its folder writable to write ({error})"
+        ) from error
     except apsw.Error as error:
         for kind, advice in _ADVICE:
             if isinstance(error, kind):
@@ -171,8 +174,8 @@ class SqliteBackend:
             try:
                 mode = apsw.SQLITE_CHECKPOINT_TRUNCATE
                 self._writer.wal_checkpoint(mode=mode)
-            except apsw.BusyError:
-                return False
+            except (apsw.BusyError, apsw.FullError, apsw.IOError):
+                return False  # what was erased is; only the journal is not emptied yet
         return True
 
     def check(self) -> list[str]:
@@ -182,7 +185,7 @@ class SqliteBackend:
 
     def size(self) -> int:
         if self._memory:
-            with self._write_lock:
+            with self._write_lock, our_errors(self.location):
                 pages = pragma_number(self._writer, "page_count")
                 return pages * pragma_number(self._writer, "page_size")
         paths = (self._path, f"{self._path}-wal")
@@ -201,7 +204,9 @@ class SqliteBackend:
 
     def _close_all(self) -> None:
         for connection in reversed(self._open):
-            connection.close()
+            # What cannot be tidied up on a failing disk stays in the journal; nothing is lost.
+            with contextlib.suppress(apsw.Error):
+                connection.close()
         self._open.clear()
 
 
