@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,33 @@ def test_the_agent_loop_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Marigold" not in run(
         loop, "--url", store, "--user", "bo", given="What is my boat called?\n\n"
     )
+
+
+class _Model(BaseHTTPRequestHandler):
+    """An OpenAI-compatible endpoint that says how often it was told of the boat."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        told = asked["messages"][0]["content"].count("Marigold")
+        reply = {"choices": [{"message": {"content": f"told {told} times by {self.path}"}}]}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is logged."""
+
+
+def test_the_agent_loop_asks_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        monkeypatch.setenv("MEMSTRATA_EMBEDDER", "fake")
+        loop = (EXAMPLES / "agent_loop.py", "--url", str(tmp_path / "memory.db"))
+        assert "told 0 times" in run(*loop, given="My boat is called Marigold.\n\n")
+        assert "told 1 times by /v1/chat" in run(*loop, given="What is my boat called?\n\n")
+        server.shutdown()
 
 
 def test_the_conversation_is_what_the_documentation_says() -> None:

@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, tzinfo
-from typing import Any, TypeVar, cast, get_args
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast, get_args
 
-from memstrata.errors import InvalidInput
+from memstrata.errors import InvalidInput, NotFound
 from memstrata.records import JsonObject
-from memstrata.text.clean import clean_json
+from memstrata.text.clean import clean_json, clean_text
 
 __all__ = [
+    "Signature",
     "check_choice",
     "check_choices",
+    "check_flag",
     "check_id",
     "check_json_object",
+    "check_key",
     "check_limit",
+    "check_number",
+    "check_path",
     "check_text",
     "check_texts",
+    "check_version",
+    "check_words",
     "moment",
+    "signed",
 ]
 
 T = TypeVar("T")
 
 LONGEST = 512
+LONGEST_WORDS = 4096
 MOST = 10_000
+
+
+class Signature(NamedTuple):
+    """Who asks for a change, and why, as the log will say."""
+
+    actor: str
+    reason: str
 
 
 def check_text(name: str, value: object) -> str:
@@ -41,8 +60,65 @@ def check_id(name: str, value: object) -> str | None:
     if value is None:
         return None
     text = check_text(name, value)
-    if len(text) > LONGEST or any(0xD800 <= ord(c) < 0xE000 or not ord(c) for c in text):
-        raise InvalidInput(f"{name} is longer than {LONGEST} characters, or no valid text")
+    if len(text) > LONGEST:
+        raise InvalidInput(f"{name} is longer than {LONGEST} characters")
+    return _sound(name, text)
+
+
+def check_key(name: str, value: object) -> str:
+    """An id that memstrata gave; `NotFound` for what is longer than any of them."""
+    key = check_text(name, value)
+    if len(key) > LONGEST:
+        raise NotFound(f"{name} {key[:40]}… is not in this scope: no id is that long")
+    return _sound(name, key)
+
+
+def check_words(name: str, value: object, *, blank: bool = False) -> str:
+    """A short text of the caller's own, such as a reason, with secrets masked."""
+    if blank and value == "":
+        return ""
+    text = check_text(name, value)
+    if len(text) > LONGEST_WORDS:
+        raise InvalidInput(f"{name} is longer than {LONGEST_WORDS} characters")
+    return clean_text(_sound(name, text)).text
+
+
+def signed(actor: object, reason: object) -> Signature:
+    """Who asks for a change, and why."""
+    return Signature(check_words("actor", actor), check_words("reason", reason, blank=True))
+
+
+def check_flag(name: str, value: object) -> bool:
+    """True or False, nothing that is merely like it."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is True or False, not {value!r}")
+    return value
+
+
+def check_number(name: str, value: object, *, most: float = math.inf) -> float | None:
+    """A number from 0 to `most`, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise InvalidInput(f"{name} is a number from 0 to {most}, not {value!r}")
+    return value
+
+
+def check_version(name: str, value: object) -> int | None:
+    """The number of a version, or None."""
+    return None if value is None else check_limit(name, value, most=2**31)
+
+
+def check_path(name: str, value: object) -> Path:
+    """The path of a file."""
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidInput(f"{name} is the path of a file, not {type(value).__name__}")
+    return Path(_sound(name, check_text(name, os.fspath(cast("os.PathLike[str]", value)))))
+
+
+def _sound(name: str, text: str) -> str:
+    if any(0xD800 <= ord(character) < 0xE000 or not ord(character) for character in text):
+        raise InvalidInput(f"{name} has a NUL or half a surrogate pair in it, so it is no text")
     return text
 
 
@@ -100,4 +176,8 @@ def moment(name: str, value: object, zone: tzinfo) -> datetime | None:
             ) from None
     if not isinstance(when, datetime):
         raise InvalidInput(f"{name} is a date-time or an ISO 8601 text, not {type(value).__name__}")
-    return when if when.tzinfo else when.replace(tzinfo=zone)
+    when = when if when.tzinfo else when.replace(tzinfo=zone)
+    try:
+        return when.astimezone(UTC).astimezone(when.tzinfo)
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"{name}: {value!r} is outside the years 1 to 9999 in UTC") from None

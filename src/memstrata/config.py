@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import platformdirs
 
@@ -92,6 +92,23 @@ def _prepare_default_folder(path: str) -> None:
             raise StoreUnavailable(f"{folder} cannot be created: {error}") from error
 
 
+def _text(name: str, value: object) -> str | None:
+    """A text that is no blank, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is a text that is not blank, not {value!r}")
+    if any(0xD800 <= ord(character) < 0xE000 or not ord(character) for character in value):
+        raise InvalidInput(f"{name} has a NUL or half a surrogate pair in it, so it is no text")
+    return value
+
+
+def _location(url: object) -> str | None:
+    return _text(
+        "url", os.fspath(cast("os.PathLike[str]", url)) if isinstance(url, os.PathLike) else url
+    )
+
+
 async def open_async(
     url: str | os.PathLike[str] | None = None,
     *,
@@ -111,12 +128,13 @@ async def open_async(
     base = importlib.import_module("memstrata.store.base")
     models = importlib.import_module("memstrata.models.base")
     name = embedder if isinstance(embedder, str) else None
-    settings = load_settings(
-        url=None if url is None else os.fspath(url), embedder=name, tz=timezone
-    )
+    settings = load_settings(url=_location(url), embedder=name, tz=_text("timezone", timezone))
     factory, location = _implementation(settings.url)
     _prepare_default_folder(location)
+    tenant = runtime.tenant_named(tenant)
     model = models.load_embedder(settings.embedder) if embedder is None or name else embedder
+    if model is not None and not hasattr(model, "embed_passages"):
+        raise InvalidInput(f"embedder is a name or an Embedder, not {type(model).__name__}")
     store = base.Store(factory(location, **options))
     made = runtime.Runtime(
         store=store, embedder=model, tenant=tenant, zone=runtime.zone_named(settings.tz)

@@ -10,12 +10,18 @@ from typing import Any
 from memstrata.arguments import (
     check_choice,
     check_choices,
+    check_flag,
     check_id,
     check_json_object,
+    check_key,
     check_limit,
+    check_number,
+    check_path,
     check_text,
     check_texts,
+    check_version,
     moment,
+    signed,
 )
 from memstrata.doctor import examine
 from memstrata.errors import InvalidInput, NotFound
@@ -100,8 +106,8 @@ class AsyncMemory(Handle):
             tags=check_texts("tags", tags),
             trust=check_choice("trust", trust, Trust),
             kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
-            infer=infer,
-            wait=wait,
+            infer=check_flag("infer", infer),
+            wait=check_flag("wait", wait),
             idempotency_key=check_id("idempotency_key", idempotency_key),
         )
         return await adding.add(self._runtime, scope, zone, request)
@@ -120,7 +126,8 @@ class AsyncMemory(Handle):
         An exact duplicate is not stored again; its evidence is added to the one that stands.
         """
         scope = self._scope(user_id, agent_id)
-        receipt = await edit.create(self._runtime, scope, record, actor=actor, reason=reason)
+        by = signed(actor, reason)
+        receipt = await edit.create(self._runtime, scope, record, by=by)
         return await adding.settle(self._runtime, scope, receipt)
 
     async def update(
@@ -143,11 +150,10 @@ class AsyncMemory(Handle):
         receipt = await edit.update(
             self._runtime,
             scope,
-            check_text("record_id", record_id),
+            check_key("record_id", record_id),
             changes,
-            if_version=if_version,
-            actor=actor,
-            reason=reason,
+            if_version=check_version("if_version", if_version),
+            by=signed(actor, reason),
         )
         return await adding.settle(self._runtime, scope, receipt)
 
@@ -162,8 +168,9 @@ class AsyncMemory(Handle):
     ) -> Receipt:
         """Stop believing a record: it is out of default reads and stays in `history`."""
         scope = self._scope(user_id, agent_id)
-        record_id = check_text("record_id", record_id)
-        receipt = await edit.retire(self._runtime, scope, record_id, actor=actor, reason=reason)
+        record_id = check_key("record_id", record_id)
+        by = signed(actor, reason)
+        receipt = await edit.retire(self._runtime, scope, record_id, by=by)
         return await adding.settle(self._runtime, scope, receipt)
 
     async def undo(
@@ -180,8 +187,11 @@ class AsyncMemory(Handle):
         `Conflict` names later changes that build on it, unless `cascade` takes them back too.
         """
         scope = self._scope(user_id, agent_id)
-        target = check_text("batch_or_change", batch_or_change)
-        receipt = await edit.undo(self._runtime, scope, target, cascade=cascade, actor=actor)
+        target = check_key("batch_or_change", batch_or_change)
+        cascade = check_flag("cascade", cascade)
+        receipt = await edit.undo(
+            self._runtime, scope, target, cascade=cascade, by=signed(actor, "")
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def forget(
@@ -208,8 +218,8 @@ class AsyncMemory(Handle):
                 ids=None if ids is None else check_texts("ids", ids),
                 where=parse_filter(filters, await self._runtime.zone_of(scope)),
                 session_id=check_id("session_id", session_id),
-                everything=everything,
-                dry_run=dry_run,
+                everything=check_flag("everything", everything),
+                dry_run=check_flag("dry_run", dry_run),
             ),
         )
 
@@ -258,8 +268,8 @@ class AsyncMemory(Handle):
             known_at=moment("known_at", known_at, zone),
             session_id=check_id("session_id", session_id),
             limit=check_limit("limit", limit),
-            threshold=threshold,
-            explain=explain,
+            threshold=check_number("threshold", threshold, most=1.0),
+            explain=check_flag("explain", explain),
         )
         return await finding.find(self._runtime, scope, asked)
 
@@ -299,7 +309,7 @@ class AsyncMemory(Handle):
     ) -> Message | Record:
         """One message or record by id; `NotFound` if it is not in this scope."""
         scope = self._scope(user_id, agent_id)
-        key = check_text("id", id)
+        key = check_key("id", id)
         found = (await self._runtime.store.get(view_of(scope), [key])).get(key)
         if found is None:
             raise NotFound(f"no message or record {key} in this scope")
@@ -349,7 +359,7 @@ class AsyncMemory(Handle):
             cursor=cursor,
             where=parse_filter(filters, zone),
             session_id=check_id("session_id", session_id),
-            hidden=hidden,
+            hidden=check_flag("hidden", hidden),
             since=EVER[0] if start is None else micros(start),
             until=EVER[1] if end is None else micros(end),
         )
@@ -360,7 +370,7 @@ class AsyncMemory(Handle):
     ) -> list[Change]:
         """Every change of a record, oldest first: who, why, from what, before and after."""
         scope = self._scope(user_id, agent_id)
-        key = check_text("id", id)
+        key = check_key("id", id)
         log = await self._runtime.store.history(view_of(scope), key)
         return log or [adding.appended(await self.get(key, user_id=user_id, agent_id=agent_id))]
 
@@ -392,15 +402,15 @@ class AsyncMemory(Handle):
     ) -> Batch:
         """Wait until a batch is done or has failed, at most `timeout` seconds, and return it."""
         scope = self._scope(user_id, agent_id)
-        key = check_text("batch_id", batch_id)
-        return await adding.wait_for(self._runtime, scope, key, timeout)
+        key = check_key("batch_id", batch_id)
+        return await adding.wait_for(self._runtime, scope, key, check_number("timeout", timeout))
 
     async def retry(
         self, batch_id: str, *, user_id: str | None = None, agent_id: str | None = None
     ) -> Batch:
         """Do again what a failed batch left undone; nothing is stored twice."""
         scope = self._scope(user_id, agent_id)
-        return await adding.retry(self._runtime, scope, check_text("batch_id", batch_id))
+        return await adding.retry(self._runtime, scope, check_key("batch_id", batch_id))
 
     async def scopes(self) -> list[dict[str, Any]]:
         """Who is in the store: users and agents, with how much each has."""
@@ -414,14 +424,21 @@ class AsyncMemory(Handle):
         timezone: str | None = None,
         locale: str | None = None,
         user_id: str | None = None,
-    ) -> None:
-        """Set a user's time zone (IANA name) and locale; times are read and shown in it."""
+    ) -> dict[str, str | None]:
+        """Set a user's time zone (IANA name) and locale; times are read and shown in it.
+
+        Returns the settings in force; with nothing to set it only does that.
+        """
         scope = self._scope(user_id, None)
         user = Scope(tenant=scope.tenant, user_id=scope.user_id)
         if timezone is not None:
-            zone_named(timezone)
-        await self._runtime.store.set_user(user, timezone, locale)
-        self._runtime.zones.pop(user, None)
+            zone_named(check_text("timezone", timezone))
+        locale = check_id("locale", locale)
+        if timezone is not None or locale is not None:
+            await self._runtime.store.set_user(user, timezone, locale)
+            self._runtime.zones.pop(user, None)
+        zone, spoken = await self._runtime.store.user_settings(user)
+        return {"timezone": zone or str(self._runtime.zone), "locale": spoken}
 
     async def kinds(self) -> list[dict[str, Any]]:
         """The six kinds of memory: their fields, rule for change, and block in a prompt."""
@@ -461,7 +478,7 @@ class AsyncMemory(Handle):
         scope: Scope | None = None
         if user_id is not None or agent_id is not None or self._bound is not None:
             scope = self._scope(user_id, agent_id)
-        return await transfer.dump(self._runtime, scope, Path(path))
+        return await transfer.dump(self._runtime, scope, check_path("path", path))
 
     async def load(self, path: str | Path) -> int:
         """Read a file written by `dump`; rows that are there already are left alone.
@@ -470,4 +487,4 @@ class AsyncMemory(Handle):
         """
         if self._bound is not None:
             raise InvalidInput("this handle is bound to one scope: load with the store's own")
-        return await transfer.load(self._runtime, Path(path))
+        return await transfer.load(self._runtime, check_path("path", path))

@@ -224,6 +224,7 @@ class Receipt(_Value):
     """What a writing verb did: what is stored, what changed, what was skipped and why."""
 
     batch_id: str
+    """The batch that was written; empty if there was nothing to write."""
     state: BatchState
     reason: str | None = None
     """Why the state is `failed`, or what was left undone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -16,7 +18,17 @@ from memstrata.records import Scope, micros
 from memstrata.store.base import Store
 from memstrata.store.ports import View
 
-__all__ = ["Runtime", "new_id", "now_utc", "scope_of", "view_of", "zone_named"]
+__all__ = [
+    "Runtime",
+    "new_id",
+    "new_owner",
+    "now_utc",
+    "process_gone",
+    "scope_of",
+    "tenant_named",
+    "view_of",
+    "zone_named",
+]
 
 LONGEST_ID = 512
 
@@ -29,6 +41,26 @@ def now_utc() -> datetime:
 def new_id(prefix: str) -> str:
     """A new id: the prefix and a UUIDv7, so that ids sort by when they were made."""
     return f"{prefix}_{uuid_utils.uuid7().hex}"
+
+
+def new_owner() -> str:
+    """Who holds leases: machine, process, and a random part."""
+    return f"{socket.gethostname()}/{os.getpid()}/{uuid_utils.uuid7().hex}"
+
+
+def process_gone(owner: str) -> bool:
+    """Whether the process of an owner on this machine has ended; False where that is unknown."""
+    machine, _, rest = owner.partition("/")
+    number = rest.partition("/")[0]
+    if machine != socket.gethostname() or not number.isdecimal() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def zone_named(name: str) -> tzinfo:
@@ -51,6 +83,14 @@ def _owner(name: str, value: object) -> str | None:
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
         raise InvalidInput(f"{name} has a control character or half a surrogate pair in it")
     return value
+
+
+def tenant_named(name: object) -> str:
+    """A tenant's name, checked like any owner's."""
+    tenant = _owner("tenant", name)
+    if tenant is None:
+        raise InvalidInput("tenant is a text, not None")
+    return tenant
 
 
 def scope_of(tenant: str, user_id: object, agent_id: object) -> Scope:
@@ -77,7 +117,7 @@ class Runtime:
     tenant: str = "default"
     zone: tzinfo = UTC
     clock: Callable[[], datetime] = now_utc
-    owner: str = field(default_factory=lambda: new_id("proc"))
+    owner: str = field(default_factory=new_owner)
     model: int | None = None
     """The number of the embedder in the store; None while vectors cannot be used."""
     notes: list[str] = field(default_factory=list[str])

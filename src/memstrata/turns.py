@@ -12,7 +12,23 @@ from memstrata.errors import InvalidInput
 from memstrata.kinds import explain
 from memstrata.records import JsonObject, Trust
 
-__all__ = ["Turn", "as_list", "read_turn", "split_content", "texts_of"]
+__all__ = ["Turn", "as_list", "read_turn", "split_content", "texts_of", "unread_keys"]
+
+_OF_CHAT_FORMATS = frozenset(
+    {
+        "annotations",
+        "audio",
+        "cache_control",
+        "function_call",
+        "reasoning_content",
+        "refusal",
+        "stop_reason",
+        "tool_call_id",
+        "tool_calls",
+        "type",
+    }
+)
+"""Keys of messages of known chat formats that say nothing to remember by themselves."""
 
 
 class Turn(BaseModel):
@@ -54,6 +70,15 @@ def read_turn(given: object) -> Turn:
         return Turn.model_validate(dict(cast("Mapping[str, Any]", given)))
     except ValidationError as error:
         raise InvalidInput(explain(error)) from error
+
+
+def unread_keys(turn: Turn) -> list[str]:
+    """A note if the message has keys that nothing reads, such as a misspelt one."""
+    unknown = sorted(set(turn.model_extra or {}) - _OF_CHAT_FORMATS)
+    if not unknown:
+        return []
+    known = ", ".join(sorted(Turn.model_fields))
+    return [f"kept, but not searched: {', '.join(unknown)}; a message has {known}"]
 
 
 def texts_of(messages: object) -> list[str]:

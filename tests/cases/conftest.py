@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import memstrata
 import pytest
+
+import memstrata
 from memstrata import Memory
 
 

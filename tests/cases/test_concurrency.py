@@ -11,9 +11,10 @@ from typing import Any
 
 import anyio
 import apsw
-import memstrata
 import pytest
 from cases.support import FOREVER, found, texts
+
+import memstrata
 from memstrata import Memory
 from memstrata.errors import Conflict, StoreUnavailable
 from memstrata.models.fake import FakeEmbedder

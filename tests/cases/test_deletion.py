@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import memstrata
 import pytest
 from cases.support import FOREVER, found, texts
+
+import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, ScopeRequired
 from memstrata.models.fake import FakeEmbedder
@@ -49,7 +50,6 @@ def test_r34_all_of_one_user_and_none_of_another(memory: Memory) -> None:
         {"everything": "no"},
         {"everything": 1},
         {"everything": True, "dry_run": "no"},
-        {"ids": []},
         {"ids": "msg_x"},
         {"ids": [""]},
         {"ids": [None]},

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import memstrata
 import pytest
 from cases.support import found, texts
+
+import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, NotFound, ScopeRequired
 from memstrata.models.fake import FakeEmbedder
@@ -146,7 +147,13 @@ def test_r31_crafted_names_and_ids_find_nothing(guarded: Memory, crafted: str) -
 def test_r31_crafted_filters_are_refused_or_bound(guarded: Memory, crafted: str) -> None:
     """Filter keys are allow-listed, values are bound: no text is ever part of a statement."""
     ann = {"user_id": "ann"}
-    for key in (crafted, f"metadata.{crafted}", f"metadata.k{crafted}", f"fields.{crafted}", "metadata.k\n"):
+    for key in (
+        crafted,
+        f"metadata.{crafted}",
+        f"metadata.k{crafted}",
+        f"fields.{crafted}",
+        "metadata.k\n",
+    ):
         for read in (guarded.messages, guarded.list):
             with pytest.raises(InvalidInput, match="filter"):
                 read(filters={key: "v"}, **ann)
@@ -236,7 +243,9 @@ def markers_in(value: Any) -> set[str]:
     return {each for each in ALL if each in text}
 
 
-def visible(user: str, agent: str | None, sessions: tuple[str, ...] = (*SESSIONS, "fact")) -> set[str]:
+def visible(
+    user: str, agent: str | None, sessions: tuple[str, ...] = (*SESSIONS, "fact")
+) -> set[str]:
     """What a call in this scope may see: what the user shares, and the agent's own."""
     agents = (None,) if agent is None else (None, agent)
     return {marker(user, each, session) for each in agents for session in sessions}
@@ -374,9 +383,7 @@ def test_r32_what_one_user_says_is_new_to_another(memory: Memory) -> None:
     said = {"role": "user", "content": "The gate code is on the fridge.", "id": "m1"}
     fact = {"kind": "semantic", "name": "The gate code is on the fridge"}
     for user in USERS:
-        receipt = memory.add(
-            said, user_id=user, session_id="s", idempotency_key="k", infer=False
-        )
+        receipt = memory.add(said, user_id=user, session_id="s", idempotency_key="k", infer=False)
         assert receipt.skipped == [] and len(receipt.message_ids) == 1
         assert memory.create(fact, user_id=user).skipped == []
     memory.forget(everything=True, user_id="bea")

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import memstrata
 import numpy as np
 import pytest
 from cases.support import FOREVER, found, texts
+from numpy.typing import NDArray
+
+import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, ModelFailed
 from memstrata.models.fake import FakeEmbedder
 from memstrata.records import Message
-from numpy.typing import NDArray
 
-BLANKS = ("", " ", "\n\t", "\u3000", "\u200b", "\u00ad\ufeff", "\u0301", "\ufe0f", "\x00")
+BLANKS = ("", " ", "\n\t", "\u3000", "\u200b", "\u00ad\ufeff", "\u0301", "\ufe0f")
 
 
 @pytest.fixture

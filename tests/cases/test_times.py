@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cases.support import found, python, set_clock, texts
+
 from memstrata import Memory
 
 MINUTE = timedelta(minutes=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from cases.support import found, set_clock, texts
+
 from memstrata import Memory
 
 FERRY = "The ferry to Ostholm leaves at 06:15."

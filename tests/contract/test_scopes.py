@@ -219,11 +219,11 @@ async def test_who_is_in_the_store(memory: AsyncMemory) -> None:
 async def test_a_users_zone_is_kept_and_used(memory: AsyncMemory) -> None:
     await memory.set_user(timezone="Asia/Tokyo", **IVO)
     await memory.set_user(locale="ja", **IVO)
-    await memory.add("tea", occurred_at="2026-05-08T00:30", **IVO)
+    await memory.add("tea is ready", occurred_at="2026-05-08T00:30", **IVO)
     (message,) = await memory.messages(**IVO)
     assert message.occurred_at == datetime(2026, 5, 7, 15, 30, tzinfo=UTC)
     assert "2026-05-08 00:30+09:00" in str(await memory.context("tea", **IVO))
-    await memory.add("tea", occurred_at="2026-05-08T00:30", user_id="mira")
+    await memory.add("tea is ready", occurred_at="2026-05-08T00:30", user_id="mira")
     (message,) = await memory.messages(user_id="mira")
     assert message.occurred_at == datetime(2026, 5, 8, 0, 30, tzinfo=UTC)
 
@@ -240,7 +240,7 @@ async def test_today_is_the_users_date(memory: AsyncMemory) -> None:
 
 async def test_a_zone_is_the_users_for_all_agents(memory: AsyncMemory) -> None:
     await memory.set_user(timezone="Asia/Tokyo", **IVO)
-    await memory.add("tea", occurred_at="2026-05-08T00:30", agent_id="cook", **IVO)
+    await memory.add("tea is ready", occurred_at="2026-05-08T00:30", agent_id="cook", **IVO)
     assert "+09:00" in str(await memory.context("tea", agent_id="cook", **IVO))
 
 

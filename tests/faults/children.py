@@ -17,8 +17,9 @@ import sys
 from datetime import timedelta
 from typing import NoReturn
 
-import memstrata
 from faults.vfs import WRITES, FaultyDisk
+
+import memstrata
 from memstrata.models.fake import FakeEmbedder
 from memstrata.runtime import now_utc
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import apsw
-import memstrata
 import pytest
+
+import memstrata
 from memstrata.errors import MemstrataError, SchemaTooNew, StoreUnavailable
 from memstrata.store.sqlite.schema import latest_version
 

@@ -10,9 +10,10 @@ import sys
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, fields
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -203,9 +204,11 @@ class Call:
 
 
 async def _zone(memory: AsyncMemory) -> tzinfo:
-    # No verb tells a user's settings.
-    runtime, scope = memory._runtime, memory._bound  # pyright: ignore[reportPrivateUsage]
-    return runtime.zone if scope is None else await runtime.zone_of(scope)
+    try:
+        settings = await memory.set_user()
+    except ScopeRequired:
+        return UTC
+    return ZoneInfo(settings["timezone"] or "UTC")
 
 
 def _expect_store(url: str) -> None:

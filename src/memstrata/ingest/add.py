@@ -77,7 +77,7 @@ async def add(runtime: Runtime, scope: Scope, zone: tzinfo, request: Request) ->
     if not prepared.drafts:
         if prepared.skipped and all(item.reason != EMPTY for item in prepared.skipped):
             raise InvalidInput(f"no message could be stored: {prepared.skipped[0].reason}")
-        return Receipt(batch_id=defaults.batch_id, state="done", skipped=prepared.skipped)
+        return Receipt(batch_id="", state="done", skipped=prepared.skipped)
     done = await runtime.store.append(
         scope, _batch(runtime, defaults, request, prepared), prepared.drafts
     )

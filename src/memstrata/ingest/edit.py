@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from memstrata.arguments import Signature
 from memstrata.errors import Conflict, InvalidInput, NotFound
 from memstrata.kinds import KINDS, KindModel, explain, kind_of, parse
 from memstrata.passages import limits_of, passages_of
@@ -22,11 +23,12 @@ from memstrata.store.ports import (
     UnlinkEvidence,
     Write,
 )
-from memstrata.text.clean import clean_json
+from memstrata.text.clean import clean_json, shorten
 
 __all__ = ["create", "retire", "undo", "update"]
 
 _COMMON = frozenset(KindModel.model_fields) - {"evidence"}
+LONGEST_TITLE = 500
 _CARRIED = ("supersedes", "superseded_by", "lifecycle", "retired_at")
 """What an edit of the fields leaves as it is."""
 
@@ -61,8 +63,12 @@ def _in_zone(model: KindModel, zone: tzinfo) -> KindModel:
 def _clean(model: KindModel) -> KindModel:
     """The same record with secrets masked in every text; an edit of it is validated again."""
     given = model.model_dump(exclude_unset=True)
-    times = {name: value for name, value in given.items() if isinstance(value, datetime)}
-    return type(model).model_validate({**clean_json(given), **times})
+    # One by one: a kind's own field names say nothing about what is in them.
+    cleaned = {
+        name: value if isinstance(value, datetime) else clean_json(value)
+        for name, value in given.items()
+    }
+    return type(model).model_validate(cleaned)
 
 
 def _record(
@@ -76,7 +82,7 @@ def _record(
         agent_id=scope.agent_id,
         kind=model.name_of_kind,
         version=1 if old is None else old.version + 1,
-        title=model.heading()[:500],
+        title=shorten(model.heading(), LONGEST_TITLE),
         text=model.body(),
         fields=model.fields(),
         recorded_at=at,
@@ -115,28 +121,27 @@ async def create(
     scope: Scope,
     record: KindModel | Mapping[str, Any],
     *,
-    actor: str,
-    reason: str = "",
+    by: Signature,
 ) -> Receipt:
     """Store a record; an exact duplicate adds its evidence to the one that stands."""
     model = _clean(_in_zone(parse(record), await runtime.zone_of(scope)))
-    return await _once_more(lambda: _create(runtime, scope, model, actor, reason))
+    return await _once_more(lambda: _create(runtime, scope, model, by))
 
 
-async def _create(
-    runtime: Runtime, scope: Scope, model: KindModel, actor: str, reason: str
-) -> Receipt:
+async def _create(runtime: Runtime, scope: Scope, model: KindModel, by: Signature) -> Receipt:
     same = await runtime.store.same_record(scope, model.fingerprint(), runtime.now())
-    batch = _batch(runtime, "create", actor)
+    batch = _batch(runtime, "create", by.actor)
     if same is None:
         new = _record(runtime, scope, model, batch, None)
-        return await _commit(runtime, scope, batch, [_put(runtime, new, "create", reason=reason)])
+        return await _commit(
+            runtime, scope, batch, [_put(runtime, new, "create", reason=by.reason)]
+        )
     record_id, text = same
     if text != model.body():
         raise Conflict(
             f"{model.name_of_kind} {model.heading()!r} is there already as {record_id}: update it"
         )
-    link = LinkEvidence(record_id, tuple(_evidence(model.evidence)), reason)
+    link = LinkEvidence(record_id, tuple(_evidence(model.evidence)), by.reason)
     receipt = await _commit(runtime, scope, batch, [link] if link.evidence else [])
     skipped = Skipped(index=0, reason="exactly this record is stored already", id=record_id)
     return receipt.model_copy(update={"record_ids": [record_id], "skipped": [skipped]})
@@ -162,7 +167,7 @@ def _as_model(record: Record, changes: Mapping[str, Any]) -> KindModel:
         )
     values: dict[str, Any] = {**record.fields}
     values.update({name: getattr(record, name) for name in _COMMON if name != "title"})
-    if record.title != _untitled(record).heading()[:500]:
+    if record.title != shorten(_untitled(record).heading(), LONGEST_TITLE):
         values["title"] = record.title
     metadata = changes.get("metadata")
     merged = {**changes}
@@ -187,15 +192,12 @@ async def update(
     changes: Mapping[str, Any],
     *,
     if_version: int | None,
-    actor: str,
-    reason: str,
+    by: Signature,
 ) -> Receipt:
     """Change fields of a record by its kind's rule; `Conflict` if it moved from `if_version`."""
     if not changes:
         raise InvalidInput("update needs at least one field to change")
-    return await _once_more(
-        lambda: _update(runtime, scope, record_id, changes, if_version, actor, reason)
-    )
+    return await _once_more(lambda: _update(runtime, scope, record_id, changes, if_version, by))
 
 
 async def _update(
@@ -204,16 +206,15 @@ async def _update(
     record_id: str,
     changes: Mapping[str, Any],
     if_version: int | None,
-    actor: str,
-    reason: str,
+    by: Signature,
 ) -> Receipt:
     owner, old = await current(runtime, scope, record_id)
     _expect(old, if_version)
     model = _clean(_in_zone(_as_model(old, changes), await runtime.zone_of(scope)))
     model.admit()
-    batch = _batch(runtime, "update", actor)
+    batch = _batch(runtime, "update", by.actor)
     if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
-        writes = _supersede(runtime, owner, old, model, batch, reason)
+        writes = _supersede(runtime, owner, old, model, batch, by.reason)
         return await _commit(runtime, owner, batch, writes)
     new = _record(runtime, owner, model, batch, old)
     new = new.model_copy(update={name: getattr(old, name) for name in _CARRIED})
@@ -222,7 +223,7 @@ async def _update(
         empty = await _commit(runtime, owner, batch, [])
         return empty.model_copy(update={"record_ids": [old.id], "skipped": [skipped]})
     return await _commit(
-        runtime, owner, batch, [_put(runtime, new, "update", old=old, reason=reason)]
+        runtime, owner, batch, [_put(runtime, new, "update", old=old, reason=by.reason)]
     )
 
 
@@ -265,20 +266,16 @@ def _supersede(
     ]
 
 
-async def retire(
-    runtime: Runtime, scope: Scope, record_id: str, *, actor: str, reason: str
-) -> Receipt:
+async def retire(runtime: Runtime, scope: Scope, record_id: str, *, by: Signature) -> Receipt:
     """Stop believing a record; it stays in history."""
-    return await _once_more(lambda: _retire(runtime, scope, record_id, actor, reason))
+    return await _once_more(lambda: _retire(runtime, scope, record_id, by))
 
 
-async def _retire(
-    runtime: Runtime, scope: Scope, record_id: str, actor: str, reason: str
-) -> Receipt:
+async def _retire(runtime: Runtime, scope: Scope, record_id: str, by: Signature) -> Receipt:
     owner, old = await current(runtime, scope, record_id)
     if old.lifecycle == "retired":
         raise Conflict(f"record {record_id} is retired already")
-    batch = _batch(runtime, "retire", actor)
+    batch = _batch(runtime, "retire", by.actor)
     at = max(runtime.clock(), old.recorded_at)
     gone = old.model_copy(
         update={
@@ -290,12 +287,12 @@ async def _retire(
         }
     )
     return await _commit(
-        runtime, owner, batch, [_put(runtime, gone, "retire", old=old, reason=reason)]
+        runtime, owner, batch, [_put(runtime, gone, "retire", old=old, reason=by.reason)]
     )
 
 
 async def undo(
-    runtime: Runtime, scope: Scope, batch_or_change: str, *, cascade: bool, actor: str
+    runtime: Runtime, scope: Scope, batch_or_change: str, *, cascade: bool, by: Signature
 ) -> Receipt:
     """Take back a batch or one change; `Conflict` names later changes unless `cascade`."""
     view = view_of(scope)
@@ -309,7 +306,7 @@ async def undo(
             raise Conflict(f"batch {batch.id} is undone already")
     else:
         owner = found[0][0]
-    new_batch = _batch(runtime, "undo", actor)
+    new_batch = _batch(runtime, "undo", by.actor)
     changes = [change for _, change in found]
     steps = _net(await _with_later(runtime, scope, changes) if cascade else changes)
     writes: list[Write] = []

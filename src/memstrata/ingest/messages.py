@@ -16,7 +16,7 @@ from memstrata.store.items import message_passages
 from memstrata.store.ports import Draft
 from memstrata.text import time as time_expressions
 from memstrata.text.clean import clean_json, clean_text
-from memstrata.turns import read_turn, split_content
+from memstrata.turns import read_turn, split_content, unread_keys
 
 __all__ = ["EMPTY", "Defaults", "Prepared", "prepare"]
 
@@ -64,7 +64,7 @@ def prepare(messages: Sequence[Any], defaults: Defaults) -> Prepared:
         draft = _draft(index, given, defaults, prepared.skipped)
         if draft is None:
             continue
-        key = draft.digest + (draft.identity or b"")
+        key = draft.digest + (draft.identity or b"") + str(draft.own_time).encode()
         if key == last and defaults.session_id is None:
             reason = "the same message stands right before it"
             prepared.skipped.append(Skipped(index=index, reason=reason))
@@ -95,7 +95,8 @@ def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -
         skipped.append(Skipped(index=index, reason=EMPTY))
         return None
     cleaned = clean_text(raw)
-    skipped.extend(Skipped(index=index, reason=note, stored=True) for note in cleaned.notes)
+    notes = [*unread_keys(turn), *cleaned.notes]
+    skipped.extend(Skipped(index=index, reason=note, stored=True) for note in notes)
     stated = None if turn.occurred_at is None else _aware(turn.occurred_at, defaults.zone)
     occurred_at = stated or defaults.occurred_at or defaults.now
     stored = Message(
@@ -141,6 +142,7 @@ def _finish(
         message=message,
         digest=digest,
         identity=_identity(message, digest, stated),
+        own_time=None if stated is None else micros(stated),
         passages=message_passages(message, chunks),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -28,18 +29,26 @@ _GROUP = 1000
 async def dump(runtime: Runtime, scope: Scope | None, path: Path) -> int:
     """Write a scope, or all of them, beside the target first, so that a dump is whole or absent."""
     part = path.with_name(f"{path.name}.part")
-    count = 0
     try:
-        async with await anyio.open_file(part, "w", encoding="utf-8", newline="\n") as file:
-            await file.write(dumps({"memstrata": FORMAT}) + "\n")
-            for each in await _scopes(runtime, scope):
-                await file.write(dumps(await _header(runtime, each)) + "\n")
-                async for rows in _pages(runtime, each):
-                    await file.write("".join(dumps(row) + "\n" for row in rows))
-                    count += len(rows)
+        count = await _write(runtime, scope, part)
         await anyio.Path(part).replace(path)
     except OSError as error:
         raise StoreUnavailable(f"{path}: the dump could not be written: {error}") from error
+    finally:
+        with contextlib.suppress(OSError), anyio.CancelScope(shield=True):
+            await anyio.Path(part).unlink()  # there still, when it did not become the dump
+    return count
+
+
+async def _write(runtime: Runtime, scope: Scope | None, part: Path) -> int:
+    count = 0
+    async with await anyio.open_file(part, "w", encoding="utf-8", newline="\n") as file:
+        await file.write(dumps({"memstrata": FORMAT}) + "\n")
+        for each in await _scopes(runtime, scope):
+            await file.write(dumps(await _header(runtime, each)) + "\n")
+            async for rows in _pages(runtime, each):
+                await file.write("".join(dumps(row) + "\n" for row in rows))
+                count += len(rows)
     return count
 
 

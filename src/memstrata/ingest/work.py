@@ -12,7 +12,7 @@ from memstrata.errors import ModelFailed
 from memstrata.models.base import Embedder
 from memstrata.passages import embedded_text
 from memstrata.records import Ledger, Scope
-from memstrata.runtime import Runtime
+from memstrata.runtime import Runtime, process_gone
 from memstrata.store.batches import Lease
 from memstrata.store.ports import Pending
 
@@ -46,7 +46,8 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
     the store fails, the batch goes back to `pending`, as it would when its lease ran out.
     """
     now = runtime.now()
-    lease = await runtime.store.lease_next(runtime.owner, now, now + LEASE_MICROS, scope)
+    until = now + LEASE_MICROS
+    lease = await runtime.store.lease_next(runtime.owner, now, until, process_gone, scope)
     if lease is None:
         return None, Ledger()
     started = anyio.current_time()

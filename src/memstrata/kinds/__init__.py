@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -75,7 +76,8 @@ def describe() -> list[dict[str, Any]]:
     return [
         {
             "kind": name,
-            "about": (kind.__doc__ or "").strip(),
+            "about": inspect.cleandoc(kind.__doc__ or ""),
+            "rule": kind.rule,
             "fields": sorted(kind.own_fields()),
             "block": kind.block,
             "always_shown": kind.always,

@@ -31,6 +31,8 @@ class KindModel(BaseModel):
     """What ids of this kind begin with."""
     block: ClassVar[str]
     """The tag this kind's items stand in when they are put before a model."""
+    rule: ClassVar[str]
+    """The rule for change in one line."""
     always: ClassVar[bool] = False
     """Whether `context` shows every record of the kind, whatever the query."""
 

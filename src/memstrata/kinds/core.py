@@ -19,6 +19,7 @@ class Core(KindModel):
     code: ClassVar[int] = 0
     prefix: ClassVar[str] = "core"
     block: ClassVar[str] = "core_memory"
+    rule: ClassVar[str] = "an update replaces the value, within the limit; one block per label"
     always: ClassVar[bool] = True
 
     kind: Literal["core"] = "core"

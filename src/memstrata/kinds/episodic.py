@@ -18,6 +18,7 @@ class Episodic(KindModel):
     code: ClassVar[int] = 1
     prefix: ClassVar[str] = "epi"
     block: ClassVar[str] = "episodic_memory"
+    rule: ClassVar[str] = "an update corrects this event; later events never overwrite earlier ones"
 
     kind: Literal["episodic"] = "episodic"
     event_type: str = "event"

@@ -34,6 +34,7 @@ class Procedural(KindModel):
     code: ClassVar[int] = 3
     prefix: ClassVar[str] = "proc"
     block: ClassVar[str] = "procedural_memory"
+    rule: ClassVar[str] = "an update makes a new version"
 
     kind: Literal["procedural"] = "procedural"
     entry_type: Literal["workflow", "guide", "script"] = "workflow"

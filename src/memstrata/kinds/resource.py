@@ -22,6 +22,9 @@ class Resource(KindModel):
     code: ClassVar[int] = 4
     prefix: ClassVar[str] = "res"
     block: ClassVar[str] = "resource_memory"
+    rule: ClassVar[str] = (
+        "an update with other content makes a new version; the same content changes nothing"
+    )
 
     kind: Literal["resource"] = "resource"
     summary: str | None = None

@@ -24,6 +24,9 @@ class Semantic(KindModel):
     code: ClassVar[int] = 2
     prefix: ClassVar[str] = "sem"
     block: ClassVar[str] = "semantic_memory"
+    rule: ClassVar[str] = (
+        "an update with valid_from ends the old fact and links its successor; without, it corrects"
+    )
 
     kind: Literal["semantic"] = "semantic"
     name: str = Field(min_length=1)
@@ -41,6 +44,8 @@ class Semantic(KindModel):
 
     def body(self) -> str:
         stated = " ".join(filter(None, [self.subject, self.attribute, self.value]))
+        if not (self.subject and self.value):
+            stated = ""
         parts = [self.name, self.summary, self.details, stated]
         return "\n".join(dict.fromkeys(part for part in parts if part))
 

@@ -21,6 +21,7 @@ class Vault(KindModel):
     code: ClassVar[int] = 5
     prefix: ClassVar[str] = "vault"
     block: ClassVar[str] = "knowledge_vault"
+    rule: ClassVar[str] = "an update makes a new version; what must be sealed is refused"
 
     kind: Literal["vault"] = "vault"
     entry_type: str = Field(min_length=1)

@@ -16,7 +16,7 @@ from memstrata.recall.plan import make_plan
 from memstrata.records import Context, Hit, Ledger, Record, Scope, TimeSpan, instant
 from memstrata.runtime import Runtime, view_of
 from memstrata.store.read import Listing
-from memstrata.text.analyse import query_terms
+from memstrata.text.analyse import fold, query_terms
 from memstrata.turns import texts_of
 
 __all__ = ["Asked", "build"]
@@ -39,7 +39,7 @@ class Asked:
 
 def _question(query: object) -> str:
     """The last turn; when it says little by itself, the turns before it too."""
-    turns = [text for text in texts_of(query) if text.strip()]
+    turns = [text for text in texts_of(query) if fold(text).strip()]
     question = turns[-1] if turns else ""
     for earlier in reversed(turns[-_TURNS:-1]):
         if len(query_terms(question)) >= _FEW_TERMS:
@@ -65,7 +65,8 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> Context:
         )
         results = await find(runtime, scope, search)
         shown = {hit.id for hit in hits}
-        hits += [hit for hit in results if hit.id not in shown]
+        said = set(texts_of(asked.query))
+        hits += [hit for hit in results if hit.id not in shown and hit.text not in said]
         calls = results.ledger.embedding_calls
     count = limits_of(runtime.embedder).count
     made = assemble(hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone)

@@ -96,9 +96,7 @@ class _Ranking:
             strata=asked.strata,
             kinds=kinds,
             session=_session(asked.session_id),
-            sensitivity=SENSITIVITIES[
-                "high" if asked.kinds and "vault" in asked.kinds else "medium"
-            ],
+            sensitivity=SENSITIVITIES["high" if asked.kinds else "medium"],
         )
 
     def rank(self, candidates: Candidates) -> list[int]:
@@ -171,11 +169,10 @@ def _session(session_id: str | None) -> int:
 def _literals(asked: Asked) -> tuple[str, ...] | None:
     """The folded texts one of which must stand in the row; None when nothing must."""
     _check_fields(asked)
-    _check_threshold(asked.threshold)
     if asked.method == "string_match":
         return (fold(asked.query),)
     if asked.search_fields:
-        return tuple(fold(word) for word in asked.query.split())
+        return tuple(word for word in map(fold, asked.query.split()) if word)
     if asked.method in ("hybrid", "bm25") and not terms(asked.query):
         return (fold(asked.query),)
     return None
@@ -192,21 +189,17 @@ def _check_fields(asked: Asked) -> None:
     check_choices("search_fields", asked.search_fields, known)
 
 
-def _check_threshold(threshold: Any) -> None:
-    if threshold is None:
-        return
-    number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-    if not (number and 0 <= threshold <= 1):
-        raise InvalidInput(f"threshold is a number from 0 to 1, not {threshold!r}")
-
-
 async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
     """Search one scope; the strongest hits first."""
     started = anyio.current_time()
+    if not fold(asked.query).strip():
+        raise InvalidInput("query is blank: give at least one character that can be seen")
     literals = _literals(asked)
     vector, calls, notes = None, 0, []
     if asked.method in ("hybrid", "embedding"):
         vector, calls, notes = await _embed(runtime, asked)
+    if asked.strata.isdisjoint((STRATA["messages"], STRATA["records"])):
+        notes = [*notes, "nothing is kept in these strata yet: search messages or records"]
     both = asked.strata >= {STRATA["messages"], STRATA["records"]}
     ranking = _Ranking(asked, vector, runtime, asked.limit * 2 if both else asked.limit)
     request = SearchRequest(
@@ -257,6 +250,11 @@ def _vector(embedder: Embedder, query: str) -> tuple[NDArray[np.float32], int]:
 
 
 def _once(hits: Sequence[Hit]) -> list[Hit]:
-    """Each piece of information once: a message that a found record rests on gives way to it."""
-    covered = {item.source_id for hit in hits for item in hit.evidence}
-    return [hit for hit in hits if hit.id not in covered]
+    """Each piece of information once: a record in place of the best message it rests on."""
+    covering = {item.source_id: hit for hit in reversed(hits) for item in hit.evidence}
+    once: dict[str, Hit] = {}
+    for hit in hits:
+        shown = covering.get(hit.id, hit)
+        if shown.id not in once:
+            once[shown.id] = shown.model_copy(update={"score": max(shown.score, hit.score)})
+    return list(once.values())

@@ -97,7 +97,12 @@ class Store:
     # Batches
 
     async def lease_next(
-        self, owner: str, now: int, until: int, scope: Scope | None
+        self,
+        owner: str,
+        now: int,
+        until: int,
+        gone: Callable[[str], bool],
+        scope: Scope | None,
     ) -> batches.Lease | None:
         """Take the oldest waiting batch, once those that could not be given back have been."""
         while self._owed:
@@ -105,7 +110,7 @@ class Store:
             await self.give_back(lease, now)
             if lease in self._owed:
                 break
-        return await self._write(batches.lease_next, owner, now, until, scope)
+        return await self._write(batches.lease_next, owner, now, until, gone, scope)
 
     async def give_back(self, lease: batches.Lease, now: int) -> None:
         """Put a leased batch back in the queue; if the store cannot now, before the next lease."""

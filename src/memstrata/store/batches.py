@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memstrata.records import BatchState, Scope
@@ -33,9 +33,21 @@ class Lease:
 
 
 def lease_next(
-    tx: Tx, owner: str, now: int, until: int, scope: Scope | None = None
+    tx: Tx,
+    owner: str,
+    now: int,
+    until: int,
+    gone: Callable[[str], bool],
+    scope: Scope | None = None,
 ) -> Lease | None:
-    """Take the oldest batch that waits (in `scope`, if given), one in flight per user."""
+    """Take the oldest batch that waits (in `scope`, if given), one in flight per user.
+
+    Batches whose owner is `gone` (its process has ended) are not waited for.
+    """
+    for held, batch_id, holder in tx.rows("batch_running", {"now": now}):
+        if gone(str(holder)):
+            params = {"scope": held, "id": batch_id, "reason": None, "at": None}
+            tx.run("batch_state", {**params, "state": "pending"})
     number = None if scope is None else find_scope(tx, scope)
     if scope is not None and number is None:
         return None

@@ -10,6 +10,7 @@ that a message or record does not have is null: it equals nothing but null, and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any, Literal, cast
 from memstrata.errors import InvalidInput
 from memstrata.records import micros
 from memstrata.store.ports import Dialect
+from memstrata.text.analyse import repair
 
 __all__ = [
     "FIELDS",
@@ -56,9 +58,10 @@ _RECORDS = _TIMES | {
     "id", "kind", "title", "path", "subject", "attribute", "confidence", "trust", "sensitivity",
     "lifecycle", "version", "batch_id",
 }  # fmt: skip
-_NESTED = re.compile(r"^(metadata|fields)((?:\.[\w-]{1,64})+)$")
+_NESTED = re.compile(r"^(metadata|fields)((?:\.[\w-]{1,64})+)\Z")
 
 FIELDS = (*sorted(_MESSAGES | _RECORDS | {"tags"}), "metadata.<key>", "fields.<key>")
+_ORDERS = frozenset({"gt", "gte", "lt", "lte"})
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "starts_with", "exists")
 
 
@@ -154,6 +157,10 @@ def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
         raise InvalidInput(
             f"unknown filter operator {operator!r} on {field!r}: use one of {', '.join(OPERATORS)}"
         )
+    if field == "tags" and operator not in ("contains", "exists"):
+        raise InvalidInput("filter 'tags' is on a list: use {'tags': {'contains': …}} or exists")
+    if operator in _ORDERS and (value is None or isinstance(value, bool)):
+        raise InvalidInput(f"filter {field!r}: {value!r} has no order: give a text, number or time")
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInput(f"filter {field!r}: exists takes true or false, not {value!r}")
@@ -170,11 +177,15 @@ def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
 def _scalar(field: str, value: Any, zone: tzinfo) -> Scalar:
     if field in _TIMES and value is not None:
         return _time(field, value, zone)
-    if isinstance(value, str | int | float | bool) or value is None:
+    if isinstance(value, str):
+        return repair(value)[0]
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return value
+    if value is None or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise InvalidInput(
-        f"filter {field!r}: {value!r} is no text, number, true, false or null; for several values "
-        "use {'in': [...]}"
+        f"filter {field!r}: {value!r} is no text, number of 64 bits, true, false or null; for "
+        "several values use {'in': [...]}"
     )
 
 
@@ -244,8 +255,6 @@ class _Compiler:
             return self.contains(test.field, test.value)
         if test.field == "tags" and test.operator == "exists":
             return f"tags IS {'NOT ' if test.value else ''}NULL"
-        if test.field == "tags":
-            raise InvalidInput("tags is a list: use {'tags': {'contains': …}} or exists")
         expression = self.expression(test.field)
         return _OPERATORS[test.operator](self, expression, _storable(test.field, test.value))
 
@@ -268,8 +277,6 @@ class _Compiler:
         return f"NOT coalesce({self.equal(expression, value)}, 0)"
 
     def order(self, expression: str, value: Any, sign: str) -> str:
-        if value is None or isinstance(value, bool):
-            raise InvalidInput(f"{value!r} has no order: compare with a text, number or time")
         bound = self.bind(value)
         guard = self.dialect.is_text if isinstance(value, str) else self.dialect.is_number
         return f"({guard(expression)} AND ({expression}) {sign} {bound})"
@@ -286,6 +293,8 @@ class _Compiler:
 
 def _storable(field: str, value: Any) -> Any:
     """JSON booleans are compared as the texts that `json_value` gives for them."""
+    if isinstance(value, list):
+        return [_storable(field, item) for item in cast("list[Any]", value)]
     if _NESTED.match(field) and isinstance(value, bool):
         return "true" if value else "false"
     return value

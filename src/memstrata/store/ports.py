@@ -149,6 +149,8 @@ class Draft:
     """Hash of speaker and raw text: what a re-sent history is aligned by."""
     identity: bytes | None
     """Hash of what makes it one message wherever it is sent again; None if nothing does."""
+    own_time: int | None
+    """When it happened, if the message itself says so."""
     passages: tuple[Passage, ...]
 
 

@@ -171,7 +171,7 @@ class SessionLine:
             slots = _messages(items, np.flatnonzero(items.session[:count] == session))
             if session in left or not self._append(items, slots):
                 anew.append(slots)
-        if anew:
+        if anew and not len(left):
             self._detach()
         for slots in anew:
             self._lay_out(items, slots)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+import regex
+
 from memstrata.text.analyse import repair
 from memstrata.text.secrets import mask
 
-__all__ = ["Cleaned", "clean_json", "clean_text"]
+__all__ = ["Cleaned", "clean_json", "clean_text", "shorten"]
+
+_CLUSTER = regex.compile(r"\X")
+_LONGEST_CLUSTER = 64  # characters
 
 
 class Cleaned(NamedTuple):
@@ -24,10 +29,10 @@ def clean_text(text: str) -> Cleaned:
     masked, secrets = mask(repaired)
     notes: list[str] = []
     if broken:
-        notes.append(f"{broken} characters that no text can hold (NUL, half pairs) were replaced")
+        notes.append(f"characters that no text can hold (NUL, half pairs) were replaced: {broken}")
     if secrets:
         captions = ", ".join(dict.fromkeys(secret.caption for secret in secrets))
-        notes.append(f"{len(secrets)} secrets were masked and not kept: {captions}")
+        notes.append(f"secrets were masked and not kept: {captions}")
     return Cleaned(masked, notes)
 
 
@@ -53,3 +58,14 @@ def clean_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     return clean_text(str(value)).text
+
+
+def shorten(text: str, limit: int) -> str:
+    """The beginning of a text, of at most `limit` characters; a cut one ends in `…`.
+
+    It is cut where a character as a reader sees it ends.
+    """
+    if len(text) <= limit:
+        return text
+    ends = [match.end() for match in _CLUSTER.finditer(text, 0, limit + _LONGEST_CLUSTER)]
+    return f"{text[: max((end for end in ends if end < limit), default=0)]}…"

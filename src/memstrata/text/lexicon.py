@@ -178,9 +178,7 @@ IRREGULAR = _forms(
     mouse: mice
     goose: geese
     wife: wives
-    life: lives
     knife: knives
-    leaf: leaves
     half: halves
     shelf: shelves
     wolf: wolves

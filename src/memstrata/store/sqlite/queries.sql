@@ -399,6 +399,11 @@ WHERE b.state IN ('pending', 'running') AND (:scope IS NULL OR b.scope = :scope)
             AND q.tenant = s.tenant AND q.user_id = s.user_id)
 ORDER BY b.id LIMIT 1;
 
+-- name: batch_running
+-- The batches that are being worked on, and by whom.
+SELECT scope, id, lease_owner FROM batches
+WHERE state IN ('pending', 'running') AND lease_until > :now AND lease_owner IS NOT NULL;
+
 -- name: batch_lease
 -- Take a batch for a while.
 UPDATE batches SET state = 'running', lease_owner = :owner, lease_until = :until,

@@ -222,8 +222,8 @@ def open_backend(path: str, *, vfs: str | None = None) -> SqliteBackend:
         return SqliteBackend(path, vfs=vfs)
     except MemstrataError:
         raise
-    except OSError as error:
-        raise StoreUnavailable(f"{path}: cannot be opened: {error}") from error
+    except (OSError, ValueError) as error:  # the latter: not even a path
+        raise StoreUnavailable(f"{path!r} cannot be opened: {error}") from error
 
 
 def _check_path(path: Path) -> None:

@@ -9,20 +9,34 @@ from typing import Any, cast
 
 import apsw
 
+from memstrata.errors import InvalidInput
 from memstrata.store.ports import Params, Row
 
 __all__ = ["add_function", "execute", "execute_many", "pragma", "pragma_number"]
 
 
+def _unbindable(error: Exception) -> InvalidInput:
+    """What is wrong with a value that SQLite cannot hold."""
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInput("a text of this call has half a surrogate pair in it: repair it")
+    return InvalidInput("a number of this call needs more than 64 bits: give it as a text")
+
+
 def execute(connection: apsw.Connection, sql: str, params: Params | None = None) -> list[Row]:
     """Run one or more statements; the rows they give."""
     bindings = None if params is None else cast("dict[str, Any]", params)
-    return cast("list[Row]", connection.execute(sql, bindings).fetchall())
+    try:
+        return cast("list[Row]", connection.execute(sql, bindings).fetchall())
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise _unbindable(error) from error
 
 
 def execute_many(connection: apsw.Connection, sql: str, rows: Iterable[Params]) -> None:
     """Run a statement once per mapping."""
-    connection.executemany(sql, cast("Iterable[dict[str, Any]]", rows))
+    try:
+        connection.executemany(sql, cast("Iterable[dict[str, Any]]", rows))
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise _unbindable(error) from error
 
 
 def pragma(connection: apsw.Connection, name: str, value: str | int | None = None) -> object:
