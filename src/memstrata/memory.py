@@ -24,7 +24,7 @@ from memstrata.arguments import (
     signed,
 )
 from memstrata.doctor import examine
-from memstrata.errors import InvalidInput, NotFound
+from memstrata.errors import InvalidInput, NotFound, ScopeRequired
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import edit, transfer
@@ -430,6 +430,8 @@ class AsyncMemory(Handle):
         Returns the settings in force; with nothing to set it only does that.
         """
         scope = self._scope(user_id, None)
+        if scope.user_id is None:
+            raise ScopeRequired("an agent has no time zone of its own: give user_id")
         user = Scope(tenant=scope.tenant, user_id=scope.user_id)
         if timezone is not None:
             zone_named(check_text("timezone", timezone))

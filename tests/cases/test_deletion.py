@@ -100,7 +100,6 @@ def remember(memory: Memory, user: str) -> str:
         user_id=user,
         session_id=f"s-{SENTINEL}",
         tags=[SENTINEL],
-        idempotency_key=f"k-{SENTINEL}",
     )
     record = {
         "kind": "semantic",

@@ -179,28 +179,52 @@ def test_r17_bad_characters_are_replaced_and_reported(memory: Memory) -> None:
 @pytest.mark.parametrize("bad", ["\x00", "\ud83d", "\udc00"])
 def test_r17_bad_characters_anywhere_else(memory: Memory, bad: str) -> None:
     """Wherever text goes in, it is repaired or refused by name; nothing of it crashes."""
-    said = {"role": "user", "content": f"a {bad} b", "name": f"Mo{bad}", "metadata": {bad: [bad]}}
-    memory.add(said, user_id="ottilie", tags=[f"t{bad}"], metadata={"k": bad})
-    [message] = memory.messages(user_id="ottilie")
-    assert bad not in repr(message.model_dump(mode="json")).encode("utf-8", "replace").decode()
+    [record_id] = memory.create({"kind": "semantic", "name": "x"}, user_id="ottilie").record_ids
+    for change in ({"name": f"y{bad}"}, {"tags": [bad]}, {"metadata": {bad: {bad: bad}}}):
+        try:
+            memory.update(record_id, user_id="ottilie", **change)
+        except InvalidInput as error:
+            assert next(iter(change)) in str(error)
+    stored = memory.get(record_id, user_id="ottilie").model_dump_json()
+    assert "\\u0000" not in stored and "\x00" not in stored
 
-    record = {"kind": "semantic", "name": f"x{bad}y", "tags": [bad], "metadata": {"k": {bad: bad}}}
-    [record_id] = memory.create(record, user_id="ottilie", reason=bad, actor=f"me{bad}").record_ids
-    memory.update(record_id, details=f"d{bad}", reason=bad, user_id="ottilie")
-    assert memory.get(record_id, user_id="ottilie").fields["details"] == "d\ufffd"
-    assert memory.verify() == []
+    said = {"role": "user", "content": f"a {bad} b", "metadata": {bad: [bad]}, "tags": [bad]}
+    memory.add(said, user_id="ottilie", metadata={"k": bad})
+    [message] = memory.messages(user_id="ottilie")
+    assert (message.content, message.tags) == ("a \ufffd b", ["\ufffd"])
+    assert message.metadata == {"k": "\ufffd", "\ufffd": ["\ufffd"]}
 
     for query in (f"a {bad} b", f"{bad}b"):
         for method in WORDS:
             memory.search(query, user_id="ottilie", method=method)
         memory.context(query, user_id="ottilie")
-    for refused in (
-        lambda: memory.add("x", user_id=f"u{bad}"),
-        lambda: memory.add("x", user_id="u", session_id=f"s{bad}"),
-        lambda: memory.add("x", user_id="u", idempotency_key=f"k{bad}"),
-    ):
-        with pytest.raises(InvalidInput):
+    for named, refused in {
+        "user_id": lambda: memory.add("x", user_id=f"u{bad}"),
+        "session_id": lambda: memory.add("x", user_id="u", session_id=f"s{bad}"),
+        "idempotency_key": lambda: memory.add("x", user_id="u", idempotency_key=f"k{bad}"),
+        "reason": lambda: memory.retire(record_id, user_id="ottilie", reason=bad),
+        "actor": lambda: memory.retire(record_id, user_id="ottilie", actor=f"me{bad}"),
+    }.items():
+        with pytest.raises(InvalidInput, match=named):
             refused()
+    assert memory.verify() == []
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\ud83d"])
+def test_r17_a_bad_name_does_not_take_the_others_with_it(memory: Memory, bad: str) -> None:
+    """What cannot be repaired is reported by its place in the list."""
+    said = [
+        {"role": "user", "content": "one", "name": f"Mo{bad}"},
+        {"role": f"user{bad}", "content": "two"},
+        {"role": "user", "content": "three", "id": f"id{bad}"},
+        {"role": "user", "content": "four", "name": "Mo"},
+    ]
+    receipt = memory.add(said, user_id="ottilie", infer=False)
+    missing = {item.index for item in receipt.skipped if not item.stored}
+    assert missing <= {0, 1, 2} and len(receipt.message_ids) == 4 - len(missing)
+    for message in memory.messages(user_id="ottilie"):
+        assert bad not in f"{message.name} {message.role} {message.external_id}"
+    assert texts(memory.messages(user_id="ottilie"))[-1] == "four"
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\ud83d"])

@@ -43,9 +43,11 @@ class BM25:
             if at < len(self._hashes) and int(self._hashes[at]) == value:
                 span = slice(int(self._starts[at]), int(self._starts[at + 1]))
                 found = span.stop - span.start
-                idf = np.log1p((self._count - found + 0.5) / (found + 0.5))
+                idf = np.float32(np.log1p((self._count - found + 0.5) / (found + 0.5)))
                 scores[self._documents[span]] += idf * self._parts[span]
-        return _best(scores)
+        # Among the documents found: partitioning 100,000 scores of which most are 0 takes 30 ms.
+        matching = np.flatnonzero(scores)
+        return matching[_best(scores[matching])]
 
 
 def scan(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.int64]:

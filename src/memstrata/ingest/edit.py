@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from memstrata.arguments import Signature
+from memstrata.arguments import Signature, moment
 from memstrata.errors import Conflict, InvalidInput, NotFound
 from memstrata.kinds import KINDS, KindModel, explain, kind_of, parse
 from memstrata.passages import limits_of, passages_of
@@ -52,12 +52,12 @@ def _evidence(given: Sequence[Evidence | str]) -> list[Evidence]:
 
 def _in_zone(model: KindModel, zone: tzinfo) -> KindModel:
     """The same record with its naive date-times read in the user's zone."""
-    naive = {
-        name: value.replace(tzinfo=zone)
+    times = {
+        name: moment(name, value, zone)
         for name in type(model).model_fields
-        if isinstance(value := getattr(model, name), datetime) and value.tzinfo is None
+        if isinstance(value := getattr(model, name), datetime)
     }
-    return model.model_copy(update=naive) if naive else model
+    return model.model_copy(update=times) if times else model
 
 
 def _clean(model: KindModel) -> KindModel:

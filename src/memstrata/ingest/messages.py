@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, cast
 
+from memstrata.arguments import moment
 from memstrata.errors import InvalidInput
 from memstrata.passages import Limits, chunk
 from memstrata.records import JsonObject, Message, Skipped, Trust, micros
@@ -15,6 +16,7 @@ from memstrata.runtime import new_id
 from memstrata.store.items import message_passages
 from memstrata.store.ports import Draft
 from memstrata.text import time as time_expressions
+from memstrata.text.analyse import repair
 from memstrata.text.clean import clean_json, clean_text
 from memstrata.turns import read_turn, split_content, unread_keys
 
@@ -87,6 +89,7 @@ def _aware(when: datetime, zone: tzinfo) -> datetime:
 def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -> Draft | None:
     try:
         turn = read_turn(given)
+        stated = moment("occurred_at", turn.occurred_at, defaults.zone)
     except InvalidInput as error:
         skipped.append(Skipped(index=index, reason=str(error)))
         return None
@@ -97,15 +100,14 @@ def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -
     cleaned = clean_text(raw)
     notes = [*unread_keys(turn), *cleaned.notes]
     skipped.extend(Skipped(index=index, reason=note, stored=True) for note in notes)
-    stated = None if turn.occurred_at is None else _aware(turn.occurred_at, defaults.zone)
     occurred_at = stated or defaults.occurred_at or defaults.now
     stored = Message(
         id=new_id("msg"),
-        external_id=turn.id,
+        external_id=None if turn.id is None else repair(turn.id)[0],
         user_id=defaults.user_id,
         agent_id=defaults.agent_id,
         session_id=defaults.session_id,
-        role=turn.role,
+        role=repair(turn.role)[0],
         name=clean_text(turn.name).text if turn.name else None,
         content=cleaned.text,
         parts=cast("list[JsonObject]", clean_json(parts)),

@@ -47,7 +47,7 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
     """
     now = runtime.now()
     until = now + LEASE_MICROS
-    lease = await runtime.store.lease_next(runtime.owner, now, until, process_gone, scope)
+    lease = await runtime.store.lease_next(runtime.owner, now, until, scope, process_gone)
     if lease is None:
         return None, Ledger()
     started = anyio.current_time()

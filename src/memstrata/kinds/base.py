@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, Nai
 
 from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 
-__all__ = ["KindModel", "Revision"]
+__all__ = ["Instant", "KindModel", "Revision"]
 
 Revision = Literal["version", "supersede"]
 Instant = AwareDatetime | NaiveDatetime

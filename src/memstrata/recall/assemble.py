@@ -35,7 +35,11 @@ def block_of(kind: str) -> str:
 
 def _stamp(when: datetime, zone: tzinfo) -> str:
     """An instant in the user's zone, always with its offset."""
-    return when.astimezone(zone).isoformat(sep=" ", timespec="minutes")
+    try:
+        local = when.astimezone(zone)
+    except OverflowError:  # on the first or the last day there is
+        local = when
+    return local.isoformat(sep=" ", timespec="minutes")
 
 
 def _escape(text: str) -> str:

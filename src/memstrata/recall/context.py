@@ -65,7 +65,7 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> Context:
         )
         results = await find(runtime, scope, search)
         shown = {hit.id for hit in hits}
-        said = set(texts_of(asked.query))
+        said: set[str] = set() if isinstance(asked.query, str) else set(texts_of(asked.query))
         hits += [hit for hit in results if hit.id not in shown and hit.text not in said]
         calls = results.ledger.embedding_calls
     count = limits_of(runtime.embedder).count

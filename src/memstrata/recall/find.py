@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import anyio.to_thread
@@ -26,7 +26,7 @@ from memstrata.store.items import SENSITIVITIES, STRATA
 from memstrata.store.ports import Found
 from memstrata.store.scope_index import Candidates, Query
 from memstrata.store.search import SearchRequest
-from memstrata.text.analyse import fold, term_hash, terms
+from memstrata.text.analyse import fold, repair, term_hash, terms
 
 __all__ = ["Asked", "find", "strata_for"]
 
@@ -192,6 +192,9 @@ def _check_fields(asked: Asked) -> None:
 async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
     """Search one scope; the strongest hits first."""
     started = anyio.current_time()
+    asked = replace(asked, query=repair(asked.query)[0])
+    if asked.method not in get_args(Method):
+        raise InvalidInput(f"method is one of {', '.join(get_args(Method))}, not {asked.method!r}")
     if not fold(asked.query).strip():
         raise InvalidInput("query is blank: give at least one character that can be seen")
     literals = _literals(asked)

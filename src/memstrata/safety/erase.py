@@ -36,7 +36,8 @@ async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureRec
     selection = Selection(request.ids, request.where, request.session_id, request.everything)
     erased, clean = await runtime.store.erase(scope, selection, dry_run=request.dry_run)
     if request.ids and not erased.ids:
-        raise NotFound(f"none of these ids is in this scope: {', '.join(request.ids[:5])}")
+        named = ", ".join(key[:40] for key in request.ids[:5])
+        raise NotFound(f"none of these ids is in this scope: {named}")
     return ErasureReceipt(
         state="dry_run" if request.dry_run else "done" if clean else "pending",
         reason=None

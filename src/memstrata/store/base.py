@@ -101,8 +101,8 @@ class Store:
         owner: str,
         now: int,
         until: int,
-        gone: Callable[[str], bool],
         scope: Scope | None,
+        gone: Callable[[str], bool] = lambda owner: False,
     ) -> batches.Lease | None:
         """Take the oldest waiting batch, once those that could not be given back have been."""
         while self._owed:
@@ -110,7 +110,7 @@ class Store:
             await self.give_back(lease, now)
             if lease in self._owed:
                 break
-        return await self._write(batches.lease_next, owner, now, until, gone, scope)
+        return await self._write(batches.lease_next, owner, now, until, scope, gone)
 
     async def give_back(self, lease: batches.Lease, now: int) -> None:
         """Put a leased batch back in the queue; if the store cannot now, before the next lease."""

@@ -37,8 +37,8 @@ def lease_next(
     owner: str,
     now: int,
     until: int,
+    scope: Scope | None,
     gone: Callable[[str], bool],
-    scope: Scope | None = None,
 ) -> Lease | None:
     """Take the oldest batch that waits (in `scope`, if given), one in flight per user.
 

@@ -6,6 +6,8 @@
 Keys of one mapping are joined by *and*. A field maps to a scalar (equality) or to operators.
 Fields and operators are allow-listed; values are bound, never put into the statement. A field
 that a message or record does not have is null: it equals nothing but null, and `ne` holds for it.
+Text, numbers and true or false never equal each other. `contains` asks a list for an element and
+a text for a part.
 """
 
 from __future__ import annotations
@@ -161,6 +163,10 @@ def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
         raise InvalidInput("filter 'tags' is on a list: use {'tags': {'contains': …}} or exists")
     if operator in _ORDERS and (value is None or isinstance(value, bool)):
         raise InvalidInput(f"filter {field!r}: {value!r} has no order: give a text, number or time")
+    if field in _TIMES and operator in ("contains", "starts_with"):
+        raise InvalidInput(
+            f"filter {field!r} is on a time: use one of eq, ne, gt, gte, lt, lte, in"
+        )
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInput(f"filter {field!r}: exists takes true or false, not {value!r}")
@@ -233,81 +239,91 @@ class _Compiler:
     def join(self, word: str, parts: Sequence[Filter], empty: str) -> str:
         return "(" + (word.join(self.condition(part) for part in parts) or empty) + ")"
 
-    def expression(self, field: str) -> str:
-        """The SQL for a field's scalar; NULL where the table has no such field."""
+    def place(self, field: str) -> tuple[str, list[str]] | None:
+        """The column of a field, and its path where that is JSON; None: the table has none."""
         if match := _NESTED.match(field):
-            if match[1] == "fields" and not self.has_fields:
-                return "NULL"
-            return self.dialect.json_value(match[1], match[2][1:].split("."), self.bind)
-        return field if field in self.columns else "NULL"
+            missing = match[1] == "fields" and not self.has_fields
+            return None if missing else (match[1], match[2][1:].split("."))
+        return (field, []) if field in self.columns or field == "tags" else None
 
-    def array(self, field: str) -> tuple[str, list[str]] | None:
-        """The JSON column and path that `contains` searches, if the field can hold a list."""
-        if field == "tags":
-            return "tags", []
-        match = _NESTED.match(field)
-        if match is None or (match[1] == "fields" and not self.has_fields):
-            return None
-        return match[1], match[2][1:].split(".")
+    def scalar(self, field: str) -> str:
+        """The SQL for a field's text or number; NULL where it has neither."""
+        place = self.place(field)
+        if place is None:
+            return "NULL"
+        column, path = place
+        return self.dialect.json_value(column, path, self.bind) if path else column
 
     def test(self, test: Test) -> str:
-        if test.operator == "contains":
-            return self.contains(test.field, test.value)
-        if test.field == "tags" and test.operator == "exists":
-            return f"tags IS {'NOT ' if test.value else ''}NULL"
-        expression = self.expression(test.field)
-        return _OPERATORS[test.operator](self, expression, _storable(test.field, test.value))
+        return _OPERATORS[test.operator](self, test.field, test.value)
+
+    def exists(self, field: str, value: bool) -> str:
+        place = self.place(field)
+        if place is None:
+            return "1 = 0" if value else "1 = 1"
+        column, path = place
+        there = self.dialect.json_exists(column, path, self.bind) if path else f"{column} NOTNULL"
+        return there if value else f"NOT ({there})"
+
+    def equal(self, field: str, value: Scalar) -> str:
+        if value is None:
+            return self.exists(field, False)
+        if isinstance(value, bool):
+            place = self.place(field)
+            if place is None or not place[1]:
+                return "1 = 0"
+            return self.dialect.json_boolean(*place, value, self.bind)
+        return self.order(field, value, "=")
+
+    def unequal(self, field: str, value: Scalar) -> str:
+        return f"NOT coalesce({self.equal(field, value)}, 0)"
+
+    def order(self, field: str, value: str | float, sign: str) -> str:
+        return self.typed(field, value, lambda e: f"{e} {sign} {self.bind(value)}")
+
+    def typed(self, field: str, like: str | float, condition: Callable[[str], str]) -> str:
+        """A condition on the field's scalar, if that is of the type of a value."""
+        guard = self.dialect.is_text if isinstance(like, str) else self.dialect.is_number
+        return f"({guard(self.scalar(field))} AND {condition(f'({self.scalar(field)})')})"
+
+    def among(self, field: str, values: Sequence[Scalar]) -> str:
+        texts = [value for value in values if isinstance(value, str)]
+        others = [value for value in values if value is None or isinstance(value, bool)]
+        numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        parts = [
+            self.typed(
+                field, same[0], lambda e, same=same: self.dialect.in_list(e, same, self.bind)
+            )
+            for same in (texts, numbers)
+            if same
+        ]
+        parts += [self.equal(field, value) for value in dict.fromkeys(others)]
+        return f"({' OR '.join(parts) or '1 = 0'})"
+
+    def begins(self, field: str, value: str) -> str:
+        return self.typed(field, value, lambda e: self.dialect.starts_with(e, self.bind(value)))
 
     def contains(self, field: str, value: Scalar) -> str:
-        place = self.array(field)
-        if place is None:
-            text = self.expression(field)
-            return f"instr({text}, {self.bind(str(value))}) > 0"
-        bound = self.bind(value)
-        return self.dialect.json_contains(*place, bound, self.bind)
-
-    def equal(self, expression: str, value: Any) -> str:
-        if value is None:
-            return f"({expression}) IS NULL"
-        bound = self.bind(value)
-        guard = self.dialect.is_text if isinstance(value, str) else self.dialect.is_number
-        return f"({guard(expression)} AND ({expression}) = {bound})"
-
-    def unequal(self, expression: str, value: Any) -> str:
-        return f"NOT coalesce({self.equal(expression, value)}, 0)"
-
-    def order(self, expression: str, value: Any, sign: str) -> str:
-        bound = self.bind(value)
-        guard = self.dialect.is_text if isinstance(value, str) else self.dialect.is_number
-        return f"({guard(expression)} AND ({expression}) {sign} {bound})"
-
-    def among(self, expression: str, value: Any) -> str:
-        return self.dialect.in_list(expression, value, self.bind)
-
-    def begins(self, expression: str, value: Any) -> str:
-        return self.dialect.starts_with(f"({expression})", self.bind(value))
-
-    def exists(self, expression: str, value: Any) -> str:
-        return f"({expression}) IS {'NOT ' if value else ''}NULL"
-
-
-def _storable(field: str, value: Any) -> Any:
-    """JSON booleans are compared as the texts that `json_value` gives for them."""
-    if isinstance(value, list):
-        return [_storable(field, item) for item in cast("list[Any]", value)]
-    if _NESTED.match(field) and isinstance(value, bool):
-        return "true" if value else "false"
-    return value
+        """A list has the element, or a text the part."""
+        parts: list[str] = []
+        place = self.place(field)
+        if place is not None and (place[1] or field == "tags"):
+            parts.append(self.dialect.json_contains(*place, value, self.bind))
+        if isinstance(value, str) and field != "tags":
+            part = self.bind(value)
+            parts.append(self.typed(field, value, lambda e: self.dialect.has_part(e, part)))
+        return f"({' OR '.join(parts) or '1 = 0'})"
 
 
 _OPERATORS: Mapping[str, Callable[[_Compiler, str, Any], str]] = {
     "eq": _Compiler.equal,
     "ne": _Compiler.unequal,
-    "gt": lambda c, e, v: c.order(e, v, ">"),
-    "gte": lambda c, e, v: c.order(e, v, ">="),
-    "lt": lambda c, e, v: c.order(e, v, "<"),
-    "lte": lambda c, e, v: c.order(e, v, "<="),
+    "gt": lambda c, f, v: c.order(f, v, ">"),
+    "gte": lambda c, f, v: c.order(f, v, ">="),
+    "lt": lambda c, f, v: c.order(f, v, "<"),
+    "lte": lambda c, f, v: c.order(f, v, "<="),
     "in": _Compiler.among,
+    "contains": _Compiler.contains,
     "starts_with": _Compiler.begins,
     "exists": _Compiler.exists,
 }

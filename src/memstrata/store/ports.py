@@ -41,11 +41,21 @@ class Dialect(Protocol):
     """How a database spells what filters need; every value is bound, every name allow-listed."""
 
     def json_value(self, column: str, path: Sequence[str], bind: Bind) -> str:
-        """The scalar at a path of a JSON column; booleans as the texts `true` and `false`."""
+        """The text or number at a path of a JSON column, NULL where there is neither."""
         ...
 
-    def json_contains(self, column: str, path: Sequence[str], value: str, bind: Bind) -> str:
-        """Whether the JSON array at a path has an element equal to a bound value."""
+    def json_exists(self, column: str, path: Sequence[str], bind: Bind) -> str:
+        """Whether there is anything but null at a path."""
+        ...
+
+    def json_boolean(self, column: str, path: Sequence[str], value: bool, bind: Bind) -> str:
+        """Whether the value at a path is this boolean."""
+        ...
+
+    def json_contains(
+        self, column: str, path: Sequence[str], value: str | float | None, bind: Bind
+    ) -> str:
+        """Whether there is a list at a path with an element of this type and value."""
         ...
 
     def is_number(self, expression: str) -> str:
@@ -57,11 +67,15 @@ class Dialect(Protocol):
         ...
 
     def in_list(self, expression: str, values: Sequence[Any], bind: Bind) -> str:
-        """Whether an expression equals one of the values."""
+        """Whether an expression equals one of some values of its type."""
         ...
 
     def starts_with(self, expression: str, prefix: str) -> str:
         """Whether a text begins with a bound one."""
+        ...
+
+    def has_part(self, expression: str, part: str) -> str:
+        """Whether a bound text stands somewhere in a text."""
         ...
 
 
