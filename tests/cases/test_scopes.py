@@ -15,7 +15,7 @@ from memstrata import Memory
 from memstrata.errors import InvalidInput, NotFound, ScopeRequired
 from memstrata.models.fake import FakeEmbedder
 
-Scope = dict[str, str]
+Scope = dict[str, Any]
 
 ALIKE = (
     "ann_lee", "ann-lee", "annxlee", "ann", "ann ", " ann", "ann%", "%", "_", "%%", "___", "*", "?",
@@ -29,17 +29,19 @@ def test_scopes_that_look_alike_are_apart(memory: Memory, key: str) -> None:
     """Patterns, folded case and trimmed space made one owner of two: of `ann_lee` and `ann-lee`
     where `_` is a wildcard, of `Ann` and `ann` where a collation folds case."""
     for number, name in enumerate(ALIKE):
-        memory.add(f"The parcel of number {number} is here", **{key: name})
+        owner: Scope = {key: name}
+        memory.add(f"The parcel of number {number} is here", **owner)
 
     assert len(memory.scopes()) == len(ALIKE)
     for number, name in enumerate(ALIKE):
         own = [f"The parcel of number {number} is here"]
-        scope = {key: name}
+        scope: Scope = {key: name}
         assert texts(memory.messages(**scope)) == own, name
         assert found(memory.search("parcel", **scope)) == own, name
         assert found(memory.search("parcel", method="string_match", **scope)) == own, name
-    assert memory.forget(everything=True, **{key: "_"}).messages == 1
-    assert memory.forget(everything=True, **{key: "ann"}).messages == 1
+    for name in ("_", "ann"):
+        owner = {key: name}
+        assert memory.forget(everything=True, **owner).messages == 1
     assert sum(row["messages"] for row in memory.scopes()) == len(ALIKE) - 2
 
 
@@ -78,7 +80,12 @@ def test_scopes_tenants_of_one_file_are_apart(path: Path) -> None:
 def test_scopes_a_name_that_is_none_is_refused(memory: Memory, name: str) -> None:
     """A blank owner is nobody's, never everybody's."""
     for call in (memory.messages, memory.stats, memory.list):
-        for scope in ({"user_id": name}, {"agent_id": name}, {"user_id": "a", "agent_id": name}):
+        scopes: list[Scope] = [
+            {"user_id": name},
+            {"agent_id": name},
+            {"user_id": "a", "agent_id": name},
+        ]
+        for scope in scopes:
             with pytest.raises(InvalidInput, match=r"user_id|agent_id"):
                 call(**scope)
 
@@ -120,12 +127,13 @@ def guarded(memory: Memory) -> Iterator[Memory]:
 def test_r31_crafted_names_and_ids_find_nothing(guarded: Memory, crafted: str) -> None:
     """A crafted owner id made the condition always true, a crafted name ran as a command
     (mem0ai/mem0 #5744, #4875)."""
-    for scope in ({"user_id": crafted}, {"agent_id": crafted}):
+    scopes: list[Scope] = [{"user_id": crafted}, {"agent_id": crafted}]
+    for scope in scopes:
         assert texts(guarded.messages(**scope)) == []
         assert texts(guarded.list(**scope)) == []
         assert found(guarded.search("ledger", **scope)) == []
         assert guarded.forget(everything=True, **scope).ids == []
-    ann = {"user_id": "ann"}
+    ann: Scope = {"user_id": "ann"}
     assert texts(guarded.messages(session_id=crafted, **ann)) == []
     assert found(guarded.search("ledger", session_id=crafted, **ann)) == []
     assert guarded.forget(session_id=crafted, **ann).ids == []
@@ -146,7 +154,7 @@ def test_r31_crafted_names_and_ids_find_nothing(guarded: Memory, crafted: str) -
 @pytest.mark.parametrize("crafted", CRAFTED)
 def test_r31_crafted_filters_are_refused_or_bound(guarded: Memory, crafted: str) -> None:
     """Filter keys are allow-listed, values are bound: no text is ever part of a statement."""
-    ann = {"user_id": "ann"}
+    ann: Scope = {"user_id": "ann"}
     for key in (
         crafted,
         f"metadata.{crafted}",
@@ -178,7 +186,7 @@ def test_r31_crafted_filters_are_refused_or_bound(guarded: Memory, crafted: str)
 @pytest.mark.parametrize("crafted", CRAFTED)
 def test_r31_crafted_values_are_stored_as_they_are(memory: Memory, crafted: str) -> None:
     """What looks like a command is text like any other, wherever a caller may put text."""
-    scope = {"user_id": crafted, "agent_id": crafted}
+    scope: Scope = {"user_id": crafted, "agent_id": crafted}
     said = {"role": "user", "content": crafted, "name": crafted, "id": crafted}
     memory.add(
         said, session_id=crafted, metadata={crafted: crafted}, tags=[crafted],
@@ -334,7 +342,7 @@ def test_r32_no_scope_is_an_error_and_an_unknown_one_is_empty(matrix: Memory) ->
 def test_r32_no_id_reaches_into_another_scope(matrix: Memory) -> None:
     """Whoever learns an id of somebody else's can do nothing with it."""
     before = [counts(matrix, place(*each)) for each in itertools.product(USERS, AGENTS)]
-    theirs = {"user_id": "ann", "agent_id": "desk"}
+    theirs: Scope = {"user_id": "ann", "agent_id": "desk"}
     message = next(item for item in matrix.messages(**theirs) if item.agent_id == "desk")
     record = next(item for item in matrix.list(**theirs) if item.agent_id == "desk")
     strangers: list[Scope] = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 import numpy as np
@@ -16,7 +17,7 @@ import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, ModelFailed
 from memstrata.models.fake import FakeEmbedder
-from memstrata.records import Message
+from memstrata.records import Message, Method
 
 BLANKS = ("", " ", "\n\t", "\u3000", "\u200b", "\u00ad\ufeff", "\u0301", "\ufe0f")
 
@@ -114,12 +115,13 @@ def test_r21_the_middle_of_a_long_message_is_found(
 
     message = vectors.get(receipt.message_ids[0], user_id="ottilie")
     assert isinstance(message, Message) and message.content == text
-    for query, method in (
-        ("quincunx", "hybrid"),
-        ("quincunx", "bm25"),
-        ("hatch answers to quincunx", "embedding"),
-        ("hatch answers to quincunx", "string_match"),
-    ):
+    asked: dict[Method, str] = {
+        "hybrid": "quincunx",
+        "bm25": "quincunx",
+        "embedding": "hatch answers to quincunx",
+        "string_match": "hatch answers to quincunx",
+    }
+    for method, query in asked.items():
         hits = vectors.search(query, user_id="ottilie", method=method)
         assert hits[0].id == receipt.message_ids[0], method
         assert [hit.id for hit in hits].count(hits[0].id) == 1
@@ -136,9 +138,9 @@ def test_r21_limits_come_from_the_embedder(path: Path, limit: int) -> None:
         memory.add(text, user_id="ottilie")
         stats = memory.stats(user_id="ottilie")
     rows = apsw.Connection(str(path)).execute("SELECT start, stop FROM items ORDER BY start")
-    passages: list[tuple[int, int]] = rows.fetchall()
+    passages = cast("list[tuple[int, int]]", rows.fetchall())
     assert passages[0][0] == 0 and passages[-1][1] == len(text)
-    assert all(one[1] == two[0] for one, two in zip(passages, passages[1:], strict=False))
+    assert all(one[1] == two[0] for one, two in itertools.pairwise(passages))
     tokens = FakeEmbedder().count_tokens(text)
     assert tokens / limit <= len(passages) <= tokens / limit * 2 + 1
     assert stats["items_without_vector"] == 0
@@ -157,15 +159,18 @@ def test_r21_a_long_question_is_answered(vectors: Memory) -> None:
 
 
 @pytest.fixture
-def few_variables() -> Iterator[int]:
+def few_variables() -> Iterator[None]:
     """SQLite built with few variables, as some systems have it."""
+    lowered: list[int] = []
 
     def lower(connection: apsw.Connection) -> None:
         connection.limit(apsw.SQLITE_LIMIT_VARIABLE_NUMBER, 40)
+        lowered.append(connection.limit(apsw.SQLITE_LIMIT_VARIABLE_NUMBER))
 
     apsw.connection_hooks.append(lower)
-    yield 40
+    yield
     apsw.connection_hooks.remove(lower)
+    assert set(lowered) == {40}
 
 
 def crates(count: int, bad: int) -> list[Any]:
@@ -175,7 +180,7 @@ def crates(count: int, bad: int) -> list[Any]:
     return items
 
 
-def test_r24_six_thousand_in_one_call(few_variables: int, path: Path) -> None:
+def test_r24_six_thousand_in_one_call(few_variables: None, path: Path) -> None:
     """Past a limit of the engine's build the whole call failed, and what the embedder had done
     was lost (mem0ai/mem0 #788, chroma-core/chroma #1101)."""
     embedder = FakeEmbedder(dimensions=16)
@@ -228,7 +233,7 @@ def test_r24_what_was_embedded_is_kept_when_the_rest_fails(path: Path) -> None:
         assert memory.verify() == []
 
 
-def test_r24_seventy_thousand_in_one_call(few_variables: int, memory: Memory) -> None:
+def test_r24_seventy_thousand_in_one_call(few_variables: None, memory: Memory) -> None:
     """The same past every limit seen in the field, and all of it deleted by id in one call."""
     receipt = memory.add(crates(70_000, bad=35_000), user_id="ottilie", infer=False)
     assert receipt.state == "done" and len(receipt.message_ids) == 69_999

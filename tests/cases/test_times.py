@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from cases.support import found, python, set_clock, texts
 
 from memstrata import Memory
+from memstrata.records import Message
 
 MINUTE = timedelta(minutes=1)
 
@@ -33,6 +35,7 @@ def test_r10_an_imported_message_keeps_its_own_date(memory: Memory) -> None:
     assert texts(stored) == [said[n]["content"] for n in (1, 2, 3, 0)]
     assert all(before <= m.recorded_at <= datetime.now(UTC) for m in stored)
     lock = memory.get(receipt.message_ids[0], user_id="ottilie")
+    assert isinstance(lock, Message)
     assert lock.occurred_at == datetime(2022, 11, 5, 9, 30, tzinfo=UTC)
     [span] = lock.spans
     assert (span.text, span.start, span.end) == (
@@ -65,7 +68,7 @@ def test_r11_every_time_shown_has_its_offset(memory: Memory) -> None:
     assert message.model_dump(mode="json")["occurred_at"] == "2026-03-10T07:00:00Z"
     shown = memory.context("pharmacy", user_id="bikram")
     assert "2026-03-10 12:45+05:45" in str(shown)
-    day = {"since": "2026-03-10T12:45", "until": "2026-03-10T12:46"}
+    day: dict[str, Any] = {"since": "2026-03-10T12:45", "until": "2026-03-10T12:46"}
     assert len(memory.messages(user_id="bikram", **day)) == 1
     same = {"occurred_at": {"gte": "2026-03-10T12:45", "lt": "2026-03-10T12:46"}}
     assert len(memory.messages(user_id="bikram", filters=same)) == 1
@@ -126,7 +129,7 @@ def test_r12_the_answer_moves_only_with_the_users_zone(memory: Memory) -> None:
         memory.set_user(user_id=zone, timezone=zone)
         plan = memory.search("yesterday", user_id=zone, explain=True).plan
         assert plan is not None
-        starts[zone] = datetime.fromisoformat(plan["window"]["start"])
+        starts[zone] = datetime.fromisoformat(cast("dict[str, str]", plan["window"])["start"])
     assert starts == {
         "Pacific/Niue": datetime(2026, 3, 9, 11, tzinfo=UTC),
         "Europe/Lisbon": datetime(2026, 3, 9, tzinfo=UTC),

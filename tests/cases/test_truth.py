@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from cases.support import found, set_clock, texts
 
 from memstrata import Memory
+from memstrata.records import Record
 
 FERRY = "The ferry to Ostholm leaves at 06:15."
 DAY = datetime(2026, 4, 2, 8, 0, tzinfo=UTC)
@@ -26,7 +28,7 @@ def test_r03_the_same_text_again_is_one_message(memory: Memory) -> None:
 
 
 def test_r03_one_call_and_many_calls_leave_the_same(memory: Memory) -> None:
-    """Two equal items in one call made two facts, one call each made one (getzep/graphiti #1872)."""
+    """Two equal items in one call made two facts, a call each made one (getzep/graphiti #1872)."""
     timed = {"role": "user", "content": FERRY, "occurred_at": DAY.isoformat(), "name": "Ottilie"}
     for session in (None, "pier"):
         at_once, one_by_one = f"once-{session}", f"each-{session}"
@@ -64,6 +66,13 @@ def test_r03_the_same_record_again_keeps_both_sources(memory: Memory) -> None:
     assert record.version == 1
 
 
+def record_of(memory: Memory, record_id: str, scope: dict[str, Any]) -> Record:
+    """The record as it is now."""
+    found = memory.get(record_id, **scope)
+    assert isinstance(found, Record)
+    return found
+
+
 def test_r36_an_edit_leaves_what_it_does_not_name(memory: Memory) -> None:
     """Editing a memory's text wiped the metadata its owner had put there (mem0ai/mem0 #5160)."""
     set_clock(memory, DAY)
@@ -84,12 +93,12 @@ def test_r36_an_edit_leaves_what_it_does_not_name(memory: Memory) -> None:
         user_id="ottilie",
         agent_id="porter",
     ).record_ids
-    scope = {"user_id": "ottilie", "agent_id": "porter"}
-    old = memory.get(record_id, **scope)
+    scope: dict[str, Any] = {"user_id": "ottilie", "agent_id": "porter"}
+    old = record_of(memory, record_id, scope)
 
     set_clock(memory, DAY + timedelta(hours=1))
     memory.update(record_id, name="The boiler is serviced on the tenth", **scope)
-    renamed = memory.get(record_id, **scope)
+    renamed = record_of(memory, record_id, scope)
     changed = {"version", "title", "text", "fields", "recorded_at", "fingerprint", "batch_id"}
     assert renamed.model_dump(exclude=changed) == old.model_dump(exclude=changed)
     assert renamed.fields == {**old.fields, "name": "The boiler is serviced on the tenth"}
@@ -97,7 +106,7 @@ def test_r36_an_edit_leaves_what_it_does_not_name(memory: Memory) -> None:
 
     set_clock(memory, DAY + timedelta(hours=2))
     memory.update(record_id, metadata={"urgency": 1}, **scope)
-    calmer = memory.get(record_id, **scope)
+    calmer = record_of(memory, record_id, scope)
     changed = {"version", "metadata", "recorded_at", "batch_id"}
     assert calmer.model_dump(exclude=changed) == renamed.model_dump(exclude=changed)
     assert calmer.metadata == {"room": "cellar", "urgency": 1, "seen_by": ["mo", "li"]}

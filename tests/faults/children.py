@@ -14,14 +14,12 @@ import os
 import random
 import signal
 import sys
-from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from faults.vfs import WRITES, FaultyDisk
 
 import memstrata
 from memstrata.models.fake import FakeEmbedder
-from memstrata.runtime import now_utc
 
 MOST_WRITES = 400
 MOST_LINES = 12
@@ -83,13 +81,11 @@ def write_for_ever(path: str, number: int, writes: int | None) -> NoReturn:
     """Every kind of write, again and again, until killed: what is asked for, then what is done."""
     disk = FaultyDisk("mortal")
     memory = memstrata.open(path, embedder=FakeEmbedder(dimensions=32), vfs=disk.name)
-    # Minutes later, so that what earlier writers had leased is free again.
-    memory.aio._runtime.clock = lambda: now_utc() + timedelta(minutes=number)
     for problem in memory.verify():
         say(f"unsound {problem}")
     if writes is not None:
         disk.kill(*WRITES, after=writes)
-    owner = {"user_id": "ann"}
+    owner: dict[str, Any] = {"user_id": "ann"}
     [record] = memory.create({"kind": "semantic", "name": f"fact {number}"}, **owner).record_ids
     say(f"kept {record}")
     step = 0

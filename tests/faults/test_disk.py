@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -16,7 +17,7 @@ from memstrata.errors import MemstrataError, PermissionDenied, StoreUnavailable
 from memstrata.models.fake import FakeEmbedder
 from memstrata.records import Record
 
-ANN = {"user_id": "ann"}
+ANN: dict[str, Any] = {"user_id": "ann"}
 FACT = {"kind": "semantic", "name": "The kettle is blue"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -12,7 +13,7 @@ import memstrata
 from memstrata.errors import MemstrataError, SchemaTooNew, StoreUnavailable
 from memstrata.store.sqlite.schema import latest_version
 
-ANN = {"user_id": "ann"}
+ANN: dict[str, Any] = {"user_id": "ann"}
 
 
 def refused(path: Path) -> StoreUnavailable:

@@ -59,7 +59,7 @@ class FaultyDisk(apsw.VFS):
         self.read_only = self.read_only_folder = False
 
     def fail(self, *kinds: str, after: int = 0, once: bool = False) -> None:
-        """Let `after` operations of these kinds pass, then fail the next one, or all that follow."""
+        """Let `after` operations of these kinds pass; the next one fails, or all from there on."""
         self._counted, self._left, self._once, self._kill = kinds, after, once, False
         self.operations = self.failures = 0
 
@@ -74,11 +74,12 @@ class FaultyDisk(apsw.VFS):
             flags[0] = (flags[0] & ~writable) | apsw.SQLITE_OPEN_READONLY
         return _File(self, name, flags)
 
-    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> None:
-        """An error that SQLite lives with, as in a checkpoint that can wait, is none of the test's."""
+    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
+        """An error that SQLite lives with, as in a checkpoint that can wait, is no test's."""
+        return True
 
     def step(self, kind: str, half: Callable[[], object] | None = None) -> None:
-        """Count an operation; raise, or end the process after half of it, when its time has come."""
+        """Count an operation; when its time has come raise, or end the process half-way."""
         with self._lock:
             if kind not in self._counted:
                 return
@@ -109,8 +110,9 @@ class _File(apsw.VFSFile):
         self._disk = disk
         super().__init__("", name, flags)
 
-    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> None:
+    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
         """See `FaultyDisk.excepthook`."""
+        return True
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         self._disk.step("read")

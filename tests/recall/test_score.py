@@ -25,6 +25,7 @@ class Found:
 
     coverage: NDArray[Any]
     cosine: NDArray[Any]
+    near_cosine: NDArray[Any]
     bm25: NDArray[Any]
     asked: NDArray[Any]
     speaker: NDArray[np.bool_]
@@ -45,6 +46,7 @@ def found(coverage: list[float], **arrays: list[Any]) -> Found:
     return Found(
         coverage=np.array(coverage, np.float32),
         cosine=column("cosine", np.nan, np.float32),
+        near_cosine=column("near_cosine", np.nan, np.float32),
         bm25=column("bm25", 0.0, np.float32),
         asked=column("asked", 0.0, np.float32),
         speaker=column("speaker", False, np.bool_),
@@ -86,8 +88,7 @@ def test_each_signal_lifts_what_has_it(arrays: dict[str, list[Any]], plan: Plan)
 
 def test_coverage_leads_and_neighbours_by_meaning_lift() -> None:
     assert list(ranked(found([0.2, 0.9])).order) == [1, 0]
-    candidates = found([0.5, 0.5], cosine=[0.4, 0.4])
-    lifted = score(candidates, ASKED, same, near_cosine=np.array([0.1, 0.6]))
+    lifted = ranked(found([0.5, 0.5], cosine=[0.4, 0.4], near_cosine=[0.1, 0.6]))
     assert list(lifted.order) == [1, 0]
 
 

@@ -679,8 +679,12 @@ def test_the_window_has_a_channel_best_first_then_newest():
 
 
 def test_of_equals_the_newest_are_taken():
-    stored = [Item(seq=i, terms={T1: 1}, occurred=i % 100) for i in range(1, 400)]
-    assert seqs(index_of(stored).search(ask(terms=[(T1, 1.0)], per_channel=3))) == [199, 299, 399]
+    stored = [Item(seq=i, terms={T1: 1, T2: 1}, occurred=i % 100) for i in range(1, 400)]
+    stored[4] = replace(stored[4], terms={T1: 2})
+    index = index_of(stored)
+    assert seqs(index.search(ask(terms=[(T1, 1.0)], per_channel=3))) == [5, 299, 399]
+    assert seqs(index.search(ask(terms=[(T1, 1.0)], per_channel=5))) == [5, 99, 199, 299, 399]
+    assert seqs(index.search(ask(terms=[(T1, 1.0)], per_channel=6))) == [5, 99, 199, 299, 398, 399]
 
 
 def test_an_update_may_change_the_terms():

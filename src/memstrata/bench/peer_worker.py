@@ -1,9 +1,9 @@
 """One side of the comparison with mem0: a process of its own that takes orders as JSON lines.
 
 Run as `python -P peer_worker.py mem0|memstrata FOLDER`, each with the interpreter of its own
-environment, so that both sides are timed by the same code. An order is an object with `op`; the
-answer is an object, with `wall` and `cpu` seconds for what was timed. It uses nothing but the
-standard library until told which side it is.
+environment, so that both sides are timed by the same code. An order is an object with `op`. What
+is timed answers with seconds: `wall`, `cpu`, and `model`, the part of `cpu` spent embedding.
+Nothing but the standard library is used until the side is known.
 """
 
 from __future__ import annotations
@@ -23,6 +23,23 @@ _USER = "bench-user"
 _LIMIT = 10
 
 
+class _Clock:
+    """CPU seconds spent in the embedding model, on the threads that called it."""
+
+    spent = 0.0
+
+    @classmethod
+    def wrap(cls, work: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            started = time.thread_time()
+            try:
+                return work(*arguments)
+            finally:
+                cls.spent += time.thread_time() - started
+
+        return timed
+
+
 class _Side(Protocol):
     def add(self, texts: list[str], session: str) -> None: ...
     def search(self, query: str) -> list[str]: ...
@@ -38,6 +55,8 @@ class _Memstrata:
     def __init__(self, folder: Path) -> None:
         self._package = importlib.import_module("memstrata")
         self._model: Any = importlib.import_module("memstrata.models.minilm").MiniLM(threads=1)
+        self._model.embed_passages = _Clock.wrap(self._model.embed_passages)
+        self._model.embed_query = _Clock.wrap(self._model.embed_query)
         self._memory: Any = self._package.open(str(folder / "memory.db"), embedder=self._model)
 
     def add(self, texts: list[str], session: str) -> None:
@@ -79,11 +98,15 @@ class _MiniLM:
         self._tokens = importlib.import_module("tokenizers").Tokenizer.from_file(_tokenizer_file())
         self._tokens.enable_truncation(max_length=256)
         self._tokens.enable_padding()
+        self._clocked = _Clock.wrap(self._embed)
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         return self.embed_batch([text], memory_action)[0]
 
     def embed_batch(self, texts: list[str], memory_action: str | None = None) -> list[list[float]]:
+        return self._clocked(texts)
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
         coded = self._tokens.encode_batch(list(texts))
         array = self._numpy.array
         feed = {
@@ -190,10 +213,10 @@ def _size(folder: Path) -> int:
 
 
 def _timed(work: Callable[[], Any]) -> dict[str, Any]:
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu, model = time.perf_counter(), time.process_time(), _Clock.spent
     value = work()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    return {"wall": wall, "cpu": cpu, "value": value}
+    return {"wall": wall, "cpu": cpu, "model": _Clock.spent - model, "value": value}
 
 
 def _serve(side: _Side, folder: Path, orders: TextIO, answers: TextIO) -> None:

@@ -265,8 +265,18 @@ def _peer_table(peer: Mapping[str, Any]) -> Table:
     rows: Sequence[tuple[str, tuple[str, ...], str | None]] = (
         ("search p50, ms", ("search_ms", "p50"), "search_p50"),
         ("search p50, CPU ms", ("search_cpu_ms", "p50"), "search_cpu_p50"),
+        (
+            "search p50, CPU ms without the model",
+            ("search_cpu_ms_without_model", "p50"),
+            "search_cpu_without_model_p50",
+        ),
         ("add in batches, ms each", ("add_batch", "ms_each"), "add_batch"),
         ("add in batches, CPU ms each", ("add_batch", "cpu_ms_each"), "add_batch_cpu"),
+        (
+            "add in batches, CPU ms each without the model",
+            ("add_batch", "cpu_ms_each_without_model"),
+            "add_batch_cpu_without_model",
+        ),
         ("add one by one, ms each", ("add_one_by_one", "ms_each"), "add_one_by_one"),
         ("embed one text, CPU ms", ("embed_one_cpu_ms", "p50"), None),
         ("bytes on disk each", ("bytes_per_memory",), "bytes_per_memory"),

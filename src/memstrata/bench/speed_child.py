@@ -116,7 +116,7 @@ def search(folder: str, embedder: str, count: int, queries: int) -> Figures:
     with _open(_file(folder, str(count)), embedder) as (memory, model):
         for query in asked:
             _find(memory, query)
-        after = machine.resident_bytes()
+        after, peak = machine.resident_bytes(), machine.peak_bytes()
         live = [_seconds(lambda q=q: _find(memory, q)) for q in asked[_WARM_UP:]]
         model.live = False
         matrix, terms = _bare_index(count, model.dimensions)
@@ -145,7 +145,7 @@ def search(folder: str, embedder: str, count: int, queries: int) -> Figures:
         / (figures["scan"]["p50"] + figures["bm25"]["p50"]),
         "resident_bytes": after,
         "resident_bytes_of_the_memory": after - before if after and before else None,
-        "peak_bytes": machine.peak_bytes(),
+        "peak_bytes": peak,
         "load_average": machine.load_average(),
     }
 

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import ClassVar, Literal
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, NaiveDatetime
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    NaiveDatetime,
+)
 
 from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 
 __all__ = ["Instant", "KindModel", "Revision"]
 
 Revision = Literal["version", "supersede"]
-Instant = AwareDatetime | NaiveDatetime
+
+
+def _in_utc(when: datetime) -> datetime:
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time is before the year 1 or after 9999 in UTC") from None
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)] | NaiveDatetime
+"""In UTC, so that one instant is written one way; a naive one waits for the user's zone."""
 
 
 class KindModel(BaseModel):

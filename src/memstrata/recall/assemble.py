@@ -44,7 +44,7 @@ def _stamp(when: datetime, zone: tzinfo) -> str:
 
 def _escape(text: str) -> str:
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return safe.replace("\r", "\n").strip().replace("\n", "\n  ")
+    return "\n  ".join(safe.strip().splitlines())
 
 
 def _line(hit: Hit, zone: tzinfo) -> str:

@@ -82,6 +82,11 @@ class Signals(Protocol):
         ...
 
     @property
+    def near_cosine(self) -> NDArray[Any]:
+        """Mean cosine of the messages before and after; not a number where there are none."""
+        ...
+
+    @property
     def bm25(self) -> NDArray[Any]: ...
     @property
     def coverage(self) -> NDArray[Any]: ...
@@ -120,19 +125,16 @@ def score(
     plan: Plan,
     calibrate: Callable[[NDArray[Any]], NDArray[Any]],
     *,
-    near_cosine: NDArray[Any] | None = None,
     method: Method = "hybrid",
 ) -> Scored:
     """Rank `candidates` for the question of `plan`.
 
-    `calibrate` is the embedder's: cosines to [0, 1], nan to nan. `near_cosine` is the mean cosine
-    of the messages before and after each candidate in its session, nan where there are none; None
-    if it is not known.
+    `calibrate` is the embedder's: cosines to [0, 1], nan to nan.
     Methods: `hybrid` ranks all by the weighted sum; `embedding` those with a vector by cosine;
     `bm25` those that share a term by BM25; `string_match` all by the weighted sum, each with score
     1, as the store has matched them. Ties go to the newer `occurred`, then the lower `seq`.
     """
-    signals = _signals(candidates, plan, calibrate, near_cosine)
+    signals = _signals(candidates, plan, calibrate)
     evidence = _evidence(plan, signals)
     key, shown = _ranking(candidates, signals, _total(evidence, WEIGHTS), method)
     confidence = _confidence(candidates.speaker, evidence)
@@ -152,17 +154,15 @@ def _signals(
     candidates: Signals,
     plan: Plan,
     calibrate: Callable[[NDArray[Any]], NDArray[Any]],
-    near_cosine: NDArray[Any] | None,
 ) -> dict[str, _Array]:
     n = len(candidates.seq)
-    near = np.full(n, np.nan) if near_cosine is None else near_cosine
     flags = candidates.flags
     return {
         "semantic": np.asarray(calibrate(candidates.cosine), np.float64),
         "lexical": _lexical(np.asarray(candidates.bm25, np.float64), len(plan.words)),
         "entity": np.zeros(n),
         "coverage": np.asarray(candidates.coverage, np.float64),
-        "near": np.asarray(calibrate(near), np.float64),
+        "near": np.asarray(calibrate(candidates.near_cosine), np.float64),
         "speaker": candidates.speaker.astype(np.float64),
         "asked": np.asarray(candidates.asked, np.float64),
         "time": _time_fit(candidates.occurred, plan.window),

@@ -94,8 +94,9 @@ def _remove(tx: Tx, number: int, messages: str, records: str, items: Sequence[in
     tx.run("erase_mentions", {**scope, "owners": dumps(list(items))})
     tx.run("erase_messages", {**scope, "ids": messages})
     tx.run("erase_records", {**scope, "ids": records})
+    tx.run("erase_evidence_of", {**scope, "ids": records})
     for ids in (messages, records):
-        tx.run("erase_evidence", {**scope, "ids": ids})
+        tx.run("erase_evidence_from", {**scope, "ids": ids})
         tx.run("erase_changes", {**scope, "ids": ids})
     tx.run("erase_speakers", scope)
     tx.run("erase_entities", scope)

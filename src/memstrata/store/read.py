@@ -43,6 +43,8 @@ EVER = (-(2**63), 2**63 - 1)
 
 _MESSAGE_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})")
 _RECORD_PLACE = re.compile(r"(-?[0-9]{1,18}):([a-z]+_[0-9a-zA-Z_-]{1,80})")
+_NEWEST = "~"
+"""After every batch's id."""
 _BATCH_PLACE = re.compile(r"(batch_[0-9a-zA-Z_-]{1,80})")
 
 
@@ -150,7 +152,8 @@ def list_messages(tx: Tx, view: View, listing: Listing) -> Page[Message]:
             "limit": listing.limit + 1,
             **bound,
         }
-        rows = tx.select("message_list", sql, params)
+        name = "message_list" if listing.session_id is None else "message_list_of_session"
+        rows = tx.select(name, sql, params)
         found += [(row[8], row[0], message_from(scope, row)) for row in rows]
     found.sort(key=lambda entry: entry[:2])
     page = found[: listing.limit]
@@ -201,7 +204,7 @@ def list_batches(tx: Tx, view: View, listing: Listing, state: str | None) -> Pag
         _place(listing.cursor, _BATCH_PLACE)
     found: list[Batch] = []
     for scope, number in numbered(tx, view):
-        params = {"scope": number, "before": listing.cursor, "state": state}
+        params = {"scope": number, "before": listing.cursor or _NEWEST, "state": state}
         rows = tx.rows("batch_list", {**params, "limit": listing.limit + 1})
         found += [batch_from(scope, row) for row in rows]
     found.sort(key=lambda batch: batch.id, reverse=True)

@@ -39,6 +39,8 @@ class Candidates:
     seq: NDArray[np.int64]
     cosine: _Signal
     """Not a number where the item, or the question, has no vector."""
+    near_cosine: _Signal
+    """Mean cosine of the messages before and after in the session; not a number where none has."""
     bm25: _Signal
     """Of the item's own terms (k1 1.2, b 0.75)."""
     coverage: _Signal
@@ -280,11 +282,12 @@ def _gathered(
     items = snapshot.items
     slots = slots[np.argsort(items.seq[slots])]
     speaker = items.speaker[slots]
-    near = cosine[slots]
-    near[np.isneginf(near)] = np.nan
+    own = cosine[slots]
+    own[np.isneginf(own)] = np.nan
     return Candidates(
         seq=items.seq[slots],
-        cosine=near,
+        cosine=own,
+        near_cosine=_near(snapshot, cosine, slots),
         bm25=lexical.bm25[slots],
         coverage=lexical.coverage[slots],
         own_coverage=lexical.own[slots],
@@ -299,6 +302,21 @@ def _gathered(
         group=items.group[slots],
         total=sight.visible.count,
     )
+
+
+def _near(snapshot: Snapshot, cosine: _Signal, slots: NDArray[np.intp]) -> _Signal:
+    """Mean cosine of the messages beside each, of those that can be seen and have a vector."""
+    line = snapshot.line
+    place = line.place[slots]
+    total = np.zeros(len(slots), np.float32)
+    count = np.zeros(len(slots), np.float32)
+    for step in (-1, 1):
+        beside = line.cells[np.maximum(place + step, 0)]
+        value = cosine[np.maximum(beside, 0)]
+        there = (place > 0) & (beside >= 0) & np.isfinite(value)
+        total += np.where(there, value, np.float32(0.0))
+        count += there
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
 def _asked(

@@ -64,21 +64,21 @@ SELECT name, hash FROM speakers WHERE scope = :scope;
 
 -- name: session_tail
 -- The last messages of a session, newest first, to align a re-sent history with.
-SELECT digest, id FROM messages
+SELECT digest, id FROM messages INDEXED BY messages_session
 WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
     AND (:prompts OR role <> 'system')
 ORDER BY seq DESC LIMIT :count;
 
 -- name: session_find
 -- Which of these digests are in a session.
-SELECT digest, id FROM messages
+SELECT digest, id FROM messages INDEXED BY messages_session
 WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
     AND digest IN (SELECT unhex(value) FROM json_each(:digests))
 ORDER BY seq;
 
 -- name: identity_find
 -- Which of these identities are stored already.
-SELECT identity, id, content FROM messages
+SELECT identity, id, content FROM messages INDEXED BY messages_identity
 WHERE scope = :scope AND hidden_at IS NULL AND identity IS NOT NULL
     AND identity IN (SELECT unhex(value) FROM json_each(:identities));
 
@@ -100,7 +100,8 @@ FROM messages WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs
 -- Messages by their ids.
 SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
     hidden_at, trust, tags, metadata, spans, batch_id
-FROM messages WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: message_list
 -- Messages in the order they happened, after a cursor.
@@ -108,7 +109,16 @@ SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at
     hidden_at, trust, tags, metadata, spans, batch_id
 FROM messages
 WHERE scope = :scope AND (occurred_at, seq) > (:after_time, :after_seq)
-    AND (:session_id IS NULL OR session_id = :session_id)
+    AND occurred_at >= :since AND occurred_at < :until
+    AND (:hidden OR hidden_at IS NULL) AND (/*where*/)
+ORDER BY occurred_at, seq LIMIT :limit;
+
+-- name: message_list_of_session
+-- Messages of a session in the order they happened, after a cursor.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages INDEXED BY messages_session
+WHERE scope = :scope AND session_id = :session_id AND (occurred_at, seq) > (:after_time, :after_seq)
     AND occurred_at >= :since AND occurred_at < :until
     AND (:hidden OR hidden_at IS NULL) AND (/*where*/)
 ORDER BY occurred_at, seq LIMIT :limit;
@@ -127,18 +137,19 @@ WHERE messages.scope = :scope AND (contains_fold(content, :needles) OR contains_
 
 -- name: message_of_batch
 -- The messages a batch appended.
-SELECT seq, id, digest FROM messages
+SELECT seq, id, digest FROM messages INDEXED BY messages_batch
 WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
 
 -- name: message_show
 -- Hide the messages of a batch, or show them again; those that are so already stay as they are.
-UPDATE messages SET hidden_at = :hidden_at WHERE scope = :scope AND batch_id = :batch_id
+UPDATE messages INDEXED BY messages_batch SET hidden_at = :hidden_at
+WHERE scope = :scope AND batch_id = :batch_id
     AND (hidden_at IS NULL) = (:hidden_at IS NOT NULL);
 
 -- name: message_again
 -- A hidden message of a batch that is stored again, not hidden, and where.
-SELECT m.id, o.id FROM messages m
-JOIN messages o ON o.scope = m.scope AND o.identity = m.identity AND o.hidden_at IS NULL
+SELECT m.id, o.id FROM messages m INDEXED BY messages_batch
+JOIN messages o INDEXED BY messages_identity ON o.scope = m.scope AND o.identity = m.identity AND o.hidden_at IS NULL
 WHERE m.scope = :scope AND m.batch_id = :batch_id AND m.hidden_at IS NOT NULL LIMIT 1;
 
 -- name: message_ids_where
@@ -147,7 +158,8 @@ SELECT id FROM messages WHERE scope = :scope AND (/*where*/);
 
 -- name: message_ids_of_session
 -- Ids of a session's messages.
-SELECT id FROM messages WHERE scope = :scope AND session_id = :session_id;
+SELECT id FROM messages INDEXED BY messages_session
+WHERE scope = :scope AND session_id = :session_id;
 
 -- name: message_all
 -- Every message of a scope, for a dump.
@@ -212,20 +224,12 @@ WHERE i.scope = :scope AND i.owner = :owner;
 UPDATE items SET model = :model, stamp = :stamp
 WHERE scope = :scope AND seq = :seq AND model >= 0;
 
--- name: item_unembed
--- Forget which items have vectors, before they are computed with another model.
-UPDATE items SET model = 0;
-
 -- name: vector_add
 -- Store a vector of an item that is still there.
 INSERT INTO vectors (scope, model, seq, vector)
 SELECT :scope, :model, :seq, :vector
 WHERE EXISTS (SELECT 1 FROM items WHERE scope = :scope AND seq = :seq AND model >= 0)
 ON CONFLICT (scope, model, seq) DO UPDATE SET vector = excluded.vector;
-
--- name: vector_drop_others
--- Delete the vectors of models no longer in use.
-DELETE FROM vectors WHERE model <> :model;
 
 -- name: record_add
 -- Add one version of a record.
@@ -268,11 +272,12 @@ FROM records WHERE scope = :scope AND id = :id ORDER BY version;
 SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
     recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
     trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
-FROM records WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+FROM records INDEXED BY records_seq
+WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
 
 -- name: record_same
 -- The record with this fingerprint that stands now, if there is one other than `id`.
-SELECT id, text FROM records
+SELECT id, text FROM records INDEXED BY records_fingerprint
 WHERE scope = :scope AND fingerprint = :fingerprint AND closed_at IS NULL AND id <> :id
     AND lifecycle IN ('current', 'review')
     AND coalesce(valid_to > :now, 1) AND coalesce(expires_at > :now, 1) LIMIT 1;
@@ -320,7 +325,7 @@ WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: record_ids_of_sources
 -- Ids of the records that rest on these sources.
-SELECT DISTINCT record_id FROM evidence
+SELECT DISTINCT record_id FROM evidence INDEXED BY evidence_source
 WHERE scope = :scope AND source_id IN (SELECT value FROM json_each(:ids));
 
 -- name: record_all
@@ -365,7 +370,7 @@ SELECT id, state, digest FROM batches WHERE scope = :scope AND idempotency_key =
 
 -- name: batch_by_digest
 -- The newest batch with exactly this content that still stands.
-SELECT id, state FROM batches
+SELECT id, state FROM batches INDEXED BY batches_digest
 WHERE scope = :scope AND digest = :digest AND state <> 'undone' ORDER BY id DESC LIMIT 1;
 
 -- name: batch_get
@@ -383,7 +388,7 @@ SELECT b.id, b.verb, b.actor, b.state, b.reason, b.attempts, b.created_at, b.fin
     (SELECT count(*) FROM messages m WHERE m.scope = b.scope AND m.batch_id = b.id),
     (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id)
 FROM batches b
-WHERE b.scope = :scope AND (:before IS NULL OR b.id < :before)
+WHERE b.scope = :scope AND b.id < :before
     AND (:state IS NULL OR b.state = :state)
 ORDER BY b.id DESC LIMIT :limit;
 
@@ -394,8 +399,8 @@ JOIN scopes s ON s.scope = b.scope
 WHERE b.state IN ('pending', 'running') AND (:scope IS NULL OR b.scope = :scope)
     AND coalesce(b.lease_until, 0) <= :now
     AND NOT EXISTS (
-        SELECT 1 FROM batches r JOIN scopes q ON q.scope = r.scope
-        WHERE r.state = 'running' AND r.lease_until > :now
+        SELECT 1 FROM batches r INDEXED BY batches_open JOIN scopes q ON q.scope = r.scope
+        WHERE r.state IN ('pending', 'running') AND r.lease_until > :now
             AND q.tenant = s.tenant AND q.user_id = s.user_id)
 ORDER BY b.id LIMIT 1;
 
@@ -450,12 +455,14 @@ VALUES (:scope, :seq, :id, :batch_id, :op, :target_id, :version_before, :version
 -- name: change_of_target
 -- The log of one record or message, oldest first.
 SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
-FROM changes WHERE scope = :scope AND target_id = :target_id ORDER BY seq;
+FROM changes INDEXED BY changes_target
+WHERE scope = :scope AND target_id = :target_id ORDER BY seq;
 
 -- name: change_of_batch
 -- The log of one batch, oldest first.
 SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
-FROM changes WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
+FROM changes INDEXED BY changes_batch
+WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
 
 -- name: change_by_id
 -- One entry of the log.
@@ -469,14 +476,14 @@ FROM changes WHERE scope = :scope ORDER BY seq;
 
 -- name: erase_message_items
 -- The items of messages that are to be erased.
-SELECT i.seq FROM messages m
-JOIN items i INDEXED BY items_owner ON i.scope = m.scope AND i.owner = m.seq
+SELECT i.seq FROM messages m INDEXED BY messages_id
+CROSS JOIN items i INDEXED BY items_owner ON i.scope = m.scope AND i.owner = m.seq
 WHERE m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_record_items
 -- The items of all versions of records that are to be erased.
 SELECT i.seq FROM records r
-JOIN items i INDEXED BY items_owner ON i.scope = r.scope AND i.owner = r.seq
+CROSS JOIN items i INDEXED BY items_owner ON i.scope = r.scope AND i.owner = r.seq
 WHERE r.scope = :scope AND r.id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_item
@@ -491,16 +498,20 @@ DELETE FROM vectors WHERE scope = :scope AND seq = :seq
 
 -- name: erase_messages
 -- Erase messages.
-DELETE FROM messages WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+DELETE FROM messages INDEXED BY messages_id WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_records
 -- Erase all versions of records.
 DELETE FROM records WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 
--- name: erase_evidence
--- Erase links from or to what is erased.
-DELETE FROM evidence WHERE scope = :scope AND (record_id IN (SELECT value FROM json_each(:ids))
-    OR source_id IN (SELECT value FROM json_each(:ids)));
+-- name: erase_evidence_of
+-- Erase the links of records that are erased.
+DELETE FROM evidence WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_evidence_from
+-- Erase the links to what is erased.
+DELETE FROM evidence INDEXED BY evidence_source
+WHERE scope = :scope AND source_id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_mentions
 -- Erase what entities were mentioned there.
@@ -508,7 +519,7 @@ DELETE FROM mentions WHERE scope = :scope AND owner IN (SELECT value FROM json_e
 
 -- name: erase_changes
 -- Erase the log of what is erased: reasons may quote it.
-DELETE FROM changes WHERE scope = :scope AND target_id IN (SELECT value FROM json_each(:ids));
+DELETE FROM changes INDEXED BY changes_target WHERE scope = :scope AND target_id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_speakers
 -- Forget speakers who no longer say anything.
