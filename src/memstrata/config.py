@@ -135,11 +135,16 @@ async def open_async(
     model = models.load_embedder(settings.embedder) if embedder is None or name else embedder
     if model is not None and not hasattr(model, "embed_passages"):
         raise InvalidInput(f"embedder is a name or an Embedder, not {type(model).__name__}")
+    if embedder is not None and not name:
+        model = importlib.import_module("memstrata.models.guard").GuardedEmbedder(model)
+    zone = runtime.zone_named(settings.tz)
     store = base.Store(factory(location, **options))
-    made = runtime.Runtime(
-        store=store, embedder=model, tenant=tenant, zone=runtime.zone_named(settings.tz)
-    )
-    await made.adopt_model()
+    made = runtime.Runtime(store=store, embedder=model, tenant=tenant, zone=zone)
+    try:
+        await made.adopt_model()
+    except BaseException:
+        await store.close()
+        raise
     return memory.AsyncMemory(made)
 
 

@@ -61,6 +61,13 @@ def test_locomo_finds_the_evidence_of_plain_questions(tmp_path: Path, embedder: 
     assert "4 messages" in shown
 
 
+def test_data_that_asks_nothing_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "locomo_empty.json"
+    data.write_text(json.dumps([CONVERSATION | {"qa": []}]), encoding="utf-8")
+    with pytest.raises(InvalidInput, match="no question with evidence"):
+        run_locomo(data, None, "none", console=_console())
+
+
 def test_speed_measures_every_part(tmp_path: Path) -> None:
     out, console = tmp_path / "out.json", _console()
     sizes = Sizes(
@@ -82,6 +89,6 @@ def test_speed_measures_every_part(tmp_path: Path) -> None:
     assert "without embedding in batches" in _shown(console)
 
 
-def test_an_unknown_peer_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_peer_is_refused() -> None:
     with pytest.raises(InvalidInput, match="use 'mem0'"):
         run_speed(peer="mem9", console=_console())

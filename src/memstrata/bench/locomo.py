@@ -62,6 +62,10 @@ def run_locomo(
     `limit` is how many messages each search returns, and so the depth of every metric.
     """
     conversations = locomo_data.load(*locomo_data.find_files(data))
+    if not any(
+        q.evidence and q.category != ADVERSARIAL for c in conversations for q in c.questions
+    ):
+        raise InvalidInput(f"{data} has no question with evidence, so there is nothing to measure")
     console = console or Console()
     answers: list[Answer] = []
     ledger = _Ledger(embedder, limit)

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from memstrata.kinds.base import KindModel
 from memstrata.records import Record
+from memstrata.text.clean import shorten
 
 __all__ = ["Resource"]
 
@@ -32,7 +33,7 @@ class Resource(KindModel):
     content: str = Field(min_length=1)
 
     def heading(self) -> str:
-        return self.title or self.summary or self.content.strip().splitlines()[0][:80]
+        return self.title or self.summary or shorten(self.content.strip().splitlines()[0], 80)
 
     def body(self) -> str:
         head = "\n".join(filter(None, [self.title, self.summary]))

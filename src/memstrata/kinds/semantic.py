@@ -43,11 +43,13 @@ class Semantic(KindModel):
         return self.title or self.name
 
     def body(self) -> str:
-        stated = " ".join(filter(None, [self.subject, self.attribute, self.value]))
-        if not (self.subject and self.value):
-            stated = ""
-        parts = [self.name, self.summary, self.details, stated]
-        return "\n".join(dict.fromkeys(part for part in parts if part))
+        parts = [self.name, self.summary, self.details]
+        text = "\n".join(dict.fromkeys(part for part in parts if part))
+        triple = [self.subject, self.attribute, self.value]
+        stated = [word for word in triple if word] if self.subject and self.value else []
+        # A sentence that says it all is not followed by the same in telegram style.
+        repeated = all(word.casefold() in text.casefold() for word in stated)
+        return text if repeated else f"{text}\n{' '.join(stated)}"
 
     def identity(self) -> tuple[JsonValue, ...]:
         if self.subject and self.attribute and self.value:

@@ -42,8 +42,8 @@ async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureRec
         state="dry_run" if request.dry_run else "done" if clean else "pending",
         reason=None
         if clean
-        else "a reader still holds an older view of the store: its journal is cleaned when that "
-        "ends and anything is written or forgotten again",
+        else "the rows are gone; their bytes still stand in the journal, because a reader holds an "
+        "older view or the disk refused: forget again, or close every handle, to empty it",
         messages=erased.messages,
         records=erased.records,
         versions=erased.versions,
