@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import memstrata
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
+import memstrata
 from memstrata.errors import ModelFailed
 from memstrata.models.fake import FakeEmbedder
-from numpy.typing import NDArray
 
 
 class Unplugged(FakeEmbedder):

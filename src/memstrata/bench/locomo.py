@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -215,16 +216,20 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-_SHOWN = ("recall@1", "recall@5", "recall@10", "recall@20", "any@10", "all@10", "mrr")
+_SHOWN = ("recall@1", "recall@5", "recall@10", "any@10", "all@10", "mrr")
 _SESSIONS = ("session_recall@5", "session_recall@10")
 
 
 def _print(result: Block, console: Console) -> None:
-    table = Table(title="LoCoMo, evidence recall in percent (95 % interval)", title_justify="left")
-    table.add_column("")
-    table.add_column("questions", justify="right")
+    title = "LoCoMo, evidence recall (R) in percent with 95 % intervals"
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE, show_edge=False, pad_edge=False
+    )
+    table.add_column("", no_wrap=True)
+    table.add_column("n", justify="right")
     for name in (*_SHOWN, *_SESSIONS):
-        table.add_column(name.replace("session_recall", "session"), justify="right")
+        short = name.replace("session_recall", "ses.\nR").replace("recall", "R")
+        table.add_column(short.replace("y@", "y\n@").replace("l@", "l\n@"), justify="right")
     for title, block in (("overall", result), ("audited", result["audited"])):
         _row(table, title, block["questions"], block["overall"], block["intervals"]["overall"])
     for name, means in (result["by_category"] | result["adversarial"]["by_category"]).items():

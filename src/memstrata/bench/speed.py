@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -237,9 +238,10 @@ def _ingest_table(figures: Mapping[str, Any]) -> Table:
 
 
 def _search_table(figures: Mapping[str, Any]) -> Table:
-    columns = ("p50 ms", "p95 ms", "without embedding", "p95 ms", "bare scan", "bare BM25")
+    columns = ("p50", "p95", "ready p50", "p95", "bare scan", "bare BM25")
     table = _table(
-        "Search, by messages of one user", (*columns, "ratio", "bytes each", "resident MB")
+        "Search in ms, by messages of one user; ready: the question's vector is known",
+        (*columns, "ratio", "bytes each", "RAM MB"),
     )
     for count, one in figures.items():
         alone, resident = one["search_without_embedding_ms"], one["resident_bytes"]
@@ -252,7 +254,7 @@ def _search_table(figures: Mapping[str, Any]) -> Table:
             one["bare_bm25_ms"]["p50"],
             one["ratio_to_bare"],
         )
-        cells = [f"{value:.2f}" for value in values]
+        cells = [f"{value:.1f}" for value in values]
         cells += [f"{one['bytes_per_message']:,.0f}", f"{resident / 1e6:.0f}" if resident else "?"]
         table.add_row(f"{int(count):,}", *cells)
     return table
@@ -293,8 +295,10 @@ def _peer_table(peer: Mapping[str, Any]) -> Table:
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE, show_edge=False, pad_edge=False
+    )
+    table.add_column("", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
     return table

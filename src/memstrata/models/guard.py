@@ -30,7 +30,7 @@ class GuardedEmbedder:
             return call()
         except MemstrataError:
             raise
-        except Exception as error:  # noqa: BLE001 - anyone's code, which may raise anything
+        except Exception as error:
             raise ModelFailed(
                 f"the embedder {self.id} failed: {type(error).__name__}: {error}"
             ) from error
