@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,15 +26,20 @@ from hypothesis.stateful import (
 )
 
 import memstrata
-from memstrata import Conflict, Memory, NotFound, Receipt
+from memstrata import Conflict, Memory, Message, NotFound, Receipt
 from memstrata.models.fake import FakeEmbedder
 
-T = TypeVar("T")
 Scope = tuple[str, str | None]
+View = dict[str, Any]
 State = tuple[str, str] | None
 """What a record says and its lifecycle; None when it was taken back."""
 
 SCOPES: tuple[Scope, ...] = (("ana", None), ("ana", "cook"), ("bob", None), ("bob", "cook"))
+SEARCHES: tuple[tuple[str, Any], ...] = (
+    ("note", "string_match"),
+    ("fact", "bm25"),
+    ("note", "embedding"),
+)
 LONG_AGO = "2020-01-01T00:00:00Z"
 ANY = st.integers(0, 10_000)
 
@@ -81,6 +86,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.said: dict[str, Said] = {}
         self.facts: dict[str, Fact] = {}
         self.batches: dict[str, Batch] = {}
+        self.calls: dict[str, tuple[str, ...]] = {}
         self.left: list[Memory] = []
         self.count = 0
         self.files = 0
@@ -105,32 +111,39 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(scope=st.sampled_from(SCOPES), many=st.integers(1, 3), fails=st.booleans())
     def add(self, scope: Scope, many: int, fails: bool) -> None:
-        texts = [self.name("note") for _ in range(many)]
+        texts = tuple(self.name("note") for _ in range(many))
         self.embedder.fail_next(int(fails))
-        receipt = self.memory.add(texts, **of(scope))
+        receipt = self.memory.add(list(texts), **of(scope))
         self.embedder.fail_next(0)
         assert receipt.state == ("failed" if fails else "done")
-        assert len(receipt.message_ids) == many
-        for message_id, text in zip(receipt.message_ids, texts, strict=True):
-            self.said[message_id] = Said(scope, text, receipt.batch_id)
-        self.batches[receipt.batch_id] = Batch(scope, said=True, failed=fails)
+        self.note_said(receipt, scope, texts, failed=fails)
 
     @precondition(lambda self: self.said)
     @rule(n=ANY)
     def add_again(self, n: int) -> None:
-        """The same call is one call, unless it was taken back or in part forgotten."""
-        batch_id = self.said[pick(self.said, n)].batch
-        batch = self.batches[batch_id]
-        texts = [m.text for m in self.said.values() if m.batch == batch_id]
-        again = self.memory.add(texts, infer=False, **of(batch.scope))
-        if again.batch_id != batch_id:
-            self.note_said(again, batch.scope, texts)
+        """The same call is one call, unless it was taken back; what was forgotten stays so."""
+        message = self.said[pick(self.said, n)]
+        texts = self.calls[message.batch]
+        again = self.memory.add(list(texts), infer=False, **of(message.scope))
+        if again.batch_id not in self.batches:
+            same = [i for i, said in self.calls.items() if said == texts]
+            assert all(self.batches[i].undone or not self.hidden(i) for i in same)
+            assert again.skipped == []
+            self.note_said(again, message.scope, texts)
+            return
+        assert self.calls[again.batch_id] == texts
+        assert not self.batches[again.batch_id].undone
+        assert len(again.skipped) == len(texts)
+        standing = [i for i, m in self.said.items() if m.batch == again.batch_id]
+        assert again.message_ids == standing
 
-    def note_said(self, receipt: Receipt, scope: Scope, texts: Sequence[str]) -> None:
-        known = {item.index for item in receipt.skipped if item.id is not None}
-        self.batches[receipt.batch_id] = Batch(scope, said=True)
-        for index, (message_id, text) in enumerate(zip(receipt.message_ids, texts, strict=True)):
-            assert index not in known
+    def note_said(
+        self, receipt: Receipt, scope: Scope, texts: tuple[str, ...], *, failed: bool = False
+    ) -> None:
+        assert len(receipt.message_ids) == len(texts)
+        self.calls[receipt.batch_id] = texts
+        self.batches[receipt.batch_id] = Batch(scope, said=True, failed=failed)
+        for message_id, text in zip(receipt.message_ids, texts, strict=True):
             self.said[message_id] = Said(scope, text, receipt.batch_id)
 
     @rule(scope=st.sampled_from(SCOPES), n=st.none() | ANY)
@@ -277,12 +290,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(user=st.sampled_from(["ana", "bob"]), agent=st.sampled_from([None, "cook"]))
     def search(self, user: str, agent: str | None) -> None:
-        view = {"user_id": user, "agent_id": agent}
-        for word, method in (("note", "string_match"), ("fact", "bm25"), ("note", "embedding")):
+        view = of((user, agent))
+        for word, method in SEARCHES:
             hits = self.memory.search(word, method=method, limit=1000, **view)
             expected = {
                 **{i: m.text for i, m in self.said.items() if not m.hidden},
-                **{i: fact.state[0] for i, fact in self.facts.items() if is_current(fact)},
+                **{i: self.says(i) for i in self.current()},
             }
             owner = {**self.said, **self.facts}
             seen = {i: text for i, text in expected.items() if sees(view, owner[i].scope)}
@@ -297,7 +310,7 @@ class StoreMachine(RuleBasedStateMachine):
     def get(self, n: int, user: str) -> None:
         target = pick([*self.said, *self.facts], n)
         owner = self.said.get(target) or self.facts[target]
-        view = {"user_id": user, "agent_id": owner.scope[1]}
+        view = of((user, owner.scope[1]))
         taken_back = isinstance(owner, Fact) and owner.state is None
         if not sees(view, owner.scope) or taken_back:
             with pytest.raises(NotFound):
@@ -311,13 +324,8 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def every_listing_agrees(self) -> None:
         for user, agent in SCOPES:
-            view = {"user_id": user, "agent_id": agent}
-            shown = {
-                message.id: message.content
-                for message in pages(
-                    lambda cursor, v=view: self.memory.messages(limit=4, cursor=cursor, **v)
-                )
-            }
+            view = of((user, agent))
+            shown = {message.id: message.content for message in self.every_message(view)}
             assert shown == {
                 i: m.text for i, m in self.said.items() if not m.hidden and sees(view, m.scope)
             }
@@ -326,11 +334,19 @@ class StoreMachine(RuleBasedStateMachine):
                 i: f.state for i, f in self.facts.items() if f.state and sees(view, f.scope)
             }
 
+    def every_message(self, view: View) -> Iterator[Message]:
+        """Page by page."""
+        cursor, more = None, True
+        while more:
+            page = self.memory.messages(limit=4, cursor=cursor, **view)
+            yield from page
+            cursor, more = page.next, page.next is not None
+
     @invariant()
     def every_count_agrees(self) -> None:
         for user, agent in SCOPES:
-            counted = self.memory.stats(user_id=user, agent_id=agent)
-            view = {"user_id": user, "agent_id": agent}
+            view = of((user, agent))
+            counted = self.memory.stats(**view)
             own = [m for m in self.said.values() if sees(view, m.scope)]
             assert counted["messages"] == sum(not m.hidden for m in own)
             assert counted["hidden_messages"] == sum(m.hidden for m in own)
@@ -387,11 +403,11 @@ class StoreMachine(RuleBasedStateMachine):
         return state[0]
 
 
-def of(scope: Scope) -> dict[str, Any]:
+def of(scope: Scope) -> View:
     return {"user_id": scope[0], "agent_id": scope[1]}
 
 
-def sees(view: dict[str, str | None], scope: Scope) -> bool:
+def sees(view: View, scope: Scope) -> bool:
     return scope[0] == view["user_id"] and scope[1] in (None, view["agent_id"])
 
 
@@ -404,15 +420,5 @@ def pick(items: Any, n: int) -> str:
     return listed[n % len(listed)]
 
 
-def pages(read: Callable[[str | None], Any]) -> Iterator[Any]:
-    cursor = None
-    while True:
-        page = read(cursor)
-        yield from page
-        cursor = page.next
-        if cursor is None:
-            return
-
-
-StoreMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+StoreMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
 TestStore = StoreMachine.TestCase

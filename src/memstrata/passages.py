@@ -58,7 +58,7 @@ def _head(speaker: str | None, when: datetime | None, title: str | None) -> str:
 
 
 def embedded_text(item: Pending) -> str:
-    """What is given to the embedder for an item."""
+    """What is given to the embedder for an item: a name is worth its tokens, a role alone not."""
     when = instant(item.occurred) if item.occurred is not None else None
     title = None if item.title and item.text.startswith(item.title) else item.title
     return _head(item.speaker, when, title) + item.text
@@ -67,5 +67,5 @@ def embedded_text(item: Pending) -> str:
 def passages_of(value: Message | Record, limits: Limits) -> tuple[Passage, ...]:
     """The index form of a stored message or record."""
     if isinstance(value, Message):
-        return message_passages(value, chunk(value.content, limits, speaker=value.speaker))
+        return message_passages(value, chunk(value.content, limits, speaker=value.name))
     return record_passages(value, chunk(value.text, limits, title=value.title))

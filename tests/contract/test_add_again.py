@@ -241,6 +241,16 @@ async def test_an_undone_call_is_stored_again(memory: AsyncMemory) -> None:
     assert await contents(memory) == ["The depot opens at 07:30"]
 
 
+async def test_a_replay_does_not_bring_back_what_was_forgotten(memory: AsyncMemory) -> None:
+    """And says so: it is in no list of what is stored."""
+    first = await memory.add(["one", "two", "three"], idempotency_key="k1", **CHAT)
+    await memory.forget(ids=[first.message_ids[1]], **IVO)
+    again = await memory.add(["one", "two", "three"], idempotency_key="k1", **CHAT)
+    assert again.message_ids == [first.message_ids[0], first.message_ids[2]]
+    assert ["forgotten" in item.reason for item in again.skipped] == [False, True, False]
+    assert await contents(memory) == ["one", "three"]
+
+
 async def test_many_at_once_lose_nothing(memory: AsyncMemory) -> None:
     """R39: twenty calls at the same time are twenty messages."""
     async with anyio.create_task_group() as tasks:

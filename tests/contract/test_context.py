@@ -1,4 +1,4 @@
-"""`context`: within its budget to the token, as data, core first, and nothing dropped in silence."""
+"""`context`: within its budget to the token, as data, core first, nothing dropped in silence."""
 
 from __future__ import annotations
 

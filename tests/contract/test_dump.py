@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,32 +19,30 @@ IVO: dict[str, Any] = {"user_id": "ivo"}
 JUNE = "2026-06-01T00:00:00Z"
 
 
+SAID: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "name": "Ivo",
+        "content": "My boat is green, I painted it yesterday 🛶",
+        "occurred_at": "2026-05-01T08:00:00.123456Z",
+        "id": "m-1",
+        "metadata": {"nested": {"list": [1, 2.5, None, True, "测试"]}, "nothing": None},
+        "tags": ["boats"],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "Nice colour"},
+            {"type": "image_url", "image_url": {"url": "https://pictures.example/b.png"}},
+        ],
+    },
+]
+
+
 async def fill(memory: AsyncMemory, embedder: FakeEmbedder) -> dict[str, str]:
     """Everything a store can hold; ids of some of it."""
     await memory.set_user(timezone="Europe/Sofia", locale="bg", **IVO)
-    said = await memory.add(
-        [
-            {
-                "role": "user",
-                "name": "Ivo",
-                "content": "My boat is green, I painted it yesterday 🛶",
-                "occurred_at": "2026-05-01T08:00:00.123456Z",
-                "id": "m-1",
-                "metadata": {"nested": {"list": [1, 2.5, None, True, "测试"]}, "nothing": None},
-                "tags": ["boats"],
-            },
-            {
-                "role": "assistant",
-                "content": [
-                    {"type": "text", "text": "Nice colour"},
-                    {"type": "image_url", "image_url": {"url": "https://pictures.example/b.png"}},
-                ],
-            },
-        ],
-        session_id="s1",
-        idempotency_key="k1",
-        **IVO,
-    )
+    said = await memory.add(SAID, session_id="s1", idempotency_key="k1", **IVO)
     hidden = await memory.add("taken back", **IVO)
     await memory.undo(hidden.batch_id, **IVO)
     long = " ".join(f"line {n} of the logbook." for n in range(1500))
@@ -351,7 +350,8 @@ async def test_a_dump_is_whole_or_absent(memory: AsyncMemory, tmp_path: Path) ->
     path = tmp_path / "dump.jsonl"
     await memory.dump(path)
     await memory.dump(path)
-    assert sorted(p.name for p in tmp_path.iterdir() if "jsonl" in p.name) == ["dump.jsonl"]
+    names = [name for name in os.listdir(tmp_path) if "jsonl" in name]
+    assert names == ["dump.jsonl"]
 
 
 async def test_characters_stand_for_themselves(memory: AsyncMemory, tmp_path: Path) -> None:

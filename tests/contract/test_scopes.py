@@ -1,4 +1,4 @@
-"""Whose memory: nothing leaks by any read, nothing is global by omission, handles keep to theirs."""
+"""Whose memory: nothing leaks by any read or is global by omission, handles keep to theirs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memstrata import (
     ScopeRequired,
     StoreUnavailable,
 )
+from memstrata.records import Method
 
 pytestmark = pytest.mark.anyio
 
@@ -24,9 +25,10 @@ IVO: dict[str, Any] = {"user_id": "ivo"}
 
 async def everything_read(memory: AsyncMemory, query: str, folder: Path, **scope: Any) -> str:
     """All that every way to read shows of a scope, in one text."""
-    shown: list[Any] = []
-    for method in ("hybrid", "bm25", "string_match", "embedding"):
-        shown.append(await memory.search(query, method=method, limit=100, **scope))  # type: ignore[arg-type]
+    methods: tuple[Method, ...] = ("hybrid", "bm25", "string_match", "embedding")
+    shown: list[Any] = [
+        await memory.search(query, method=method, limit=100, **scope) for method in methods
+    ]
     shown.append(await memory.context(query, **scope))
     shown.append(await memory.messages(hidden=True, **scope))
     records = await memory.list(**scope)

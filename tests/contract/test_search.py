@@ -158,7 +158,7 @@ async def test_a_hit_of_a_record(told: AsyncMemory) -> None:
 async def test_results_are_a_list_of_hits_and_plain_data(told: AsyncMemory) -> None:
     results = await told.search("pump in the cellar", strata=["messages"], **IVO)
     assert len(results) == len(list(results)) > 1
-    assert results[0] is list(results)[0]
+    assert results[0] is next(iter(results))
     assert list(results[:2]) == list(results)[:2]
     plain = results.to_dict()
     assert [hit["id"] for hit in plain["hits"]] == [hit.id for hit in results]

@@ -1,4 +1,4 @@
-"""`undo`: exactly what it was before, for every way to write, and honest about what builds on it."""
+"""`undo`: exactly what it was before, however it was written; honest about what builds on it."""
 
 from __future__ import annotations
 

@@ -109,9 +109,8 @@ def _batch(runtime: Runtime, defaults: Defaults, request: Request, prepared: Pre
 
 def _receipt(done: Appended, prepared: Prepared, request: Request) -> Receipt:
     known = [
-        Skipped(index=index, reason=reason, id=done.ids[index])
+        Skipped(index=index, reason=reason, id=done.ids.get(index))
         for index, reason in done.known.items()
-        if index in done.ids
     ]
     skipped = sorted([*prepared.skipped, *known], key=lambda item: item.index or 0)
     fresh = len(done.known) < len(prepared.drafts)

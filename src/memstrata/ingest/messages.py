@@ -138,7 +138,7 @@ def _finish(
         )
         message = message.model_copy(update={"spans": spans})
     digest = _hash(message.speaker, raw)
-    chunks = chunk(message.content, defaults.limits, speaker=message.speaker)
+    chunks = chunk(message.content, defaults.limits, speaker=message.name)
     return Draft(
         index=index,
         message=message,

@@ -104,7 +104,11 @@ def _earlier(tx: Tx, number: int, batch: NewBatch, drafts: Sequence[Draft]) -> A
         return None
     stored = tx.rows("message_of_batch", {"scope": number, "batch_id": row[0]})
     ids = _repeated(tx, number, stored, drafts)
-    known = dict.fromkeys(ids, f"the same content was stored before, as batch {row[0]}")
+    same = f"the same content was stored before, as batch {row[0]}"
+    known = {
+        draft.index: same if draft.index in ids else f"{same}, and this part forgotten since"
+        for draft in drafts
+    }
     return Appended(str(row[0]), row[1], ids, known, repeated=True)
 
 

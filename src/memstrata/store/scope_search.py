@@ -312,8 +312,10 @@ def _near(snapshot: Snapshot, cosine: _Signal, slots: NDArray[np.intp]) -> _Sign
     count = np.zeros(len(slots), np.float32)
     for step in (-1, 1):
         beside = line.cells[np.maximum(place + step, 0)]
-        value = cosine[np.maximum(beside, 0)]
-        there = (place > 0) & (beside >= 0) & np.isfinite(value)
+        # The message behind the last may have joined after the snapshot.
+        there = (place > 0) & (beside >= 0) & (beside < snapshot.count)
+        value = cosine[np.where(there, beside, 0)]
+        there &= np.isfinite(value)
         total += np.where(there, value, np.float32(0.0))
         count += there
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)

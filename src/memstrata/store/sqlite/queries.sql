@@ -200,7 +200,7 @@ UPDATE items SET header = :header, stamp = :stamp WHERE scope = :scope AND seq =
 
 -- name: item_pending_messages
 -- Messages' items that have no vector yet, oldest first.
-SELECT i.seq, substr(m.content, i.start + 1, i.stop - i.start), coalesce(m.name, m.role), NULL,
+SELECT i.seq, substr(m.content, i.start + 1, i.stop - i.start), m.name, NULL,
     m.occurred_at
 FROM items i INDEXED BY items_without_vector
 JOIN messages m ON m.scope = i.scope AND m.seq = i.owner
