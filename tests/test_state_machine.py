@@ -31,8 +31,8 @@ from memstrata.models.fake import FakeEmbedder
 
 Scope = tuple[str, str | None]
 View = dict[str, Any]
-State = tuple[str, str] | None
-"""What a record says and its lifecycle; None when it was taken back."""
+State = tuple[str, str, int] | None
+"""What a record says, its lifecycle, and which call made it so; None when it was taken back."""
 
 SCOPES: tuple[Scope, ...] = (("ana", None), ("ana", "cook"), ("bob", None), ("bob", "cook"))
 SEARCHES: tuple[tuple[str, Any], ...] = (
@@ -107,6 +107,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.count += 1
         return f"{what} {self.count}"
 
+    def state(self, name: str, lifecycle: str) -> State:
+        self.count += 1
+        return name, lifecycle, self.count
+
     # Writing
 
     @rule(scope=st.sampled_from(SCOPES), many=st.integers(1, 3), fails=st.booleans())
@@ -154,8 +158,8 @@ class StoreMachine(RuleBasedStateMachine):
         given = {"kind": "semantic", "name": name, "evidence": [evidence] if evidence else []}
         receipt = self.memory.create(given, **of(scope))
         (record_id,) = receipt.record_ids
-        self.facts[record_id] = Fact(scope, (name, "current"), evidence)
-        self.log(receipt, scope, (record_id, None, (name, "current")))
+        self.facts[record_id] = Fact(scope, self.state(name, "current"), evidence)
+        self.log(receipt, scope, (record_id, None, self.facts[record_id].state))
 
     @precondition(lambda self: self.current())
     @rule(n=ANY)
@@ -172,7 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
         record_id = pick(self.current(), n)
         name = self.name("fact")
         receipt = self.memory.update(record_id, name=name, **of(self.facts[record_id].scope))
-        self.become(receipt, record_id, (name, "current"))
+        self.become(receipt, record_id, self.state(name, "current"))
 
     @precondition(lambda self: self.current())
     @rule(n=ANY)
@@ -182,17 +186,17 @@ class StoreMachine(RuleBasedStateMachine):
         receipt = self.memory.update(old, name=name, valid_from=LONG_AGO, **of(scope))
         (new,) = set(receipt.record_ids) - {old}
         before = self.facts[old].state
-        ended: State = (self.says(old), "past")
+        ended = self.state(self.says(old), "past")
         self.facts[old].state = ended
-        self.facts[new] = Fact(scope, (name, "current"))
-        self.log(receipt, scope, (old, before, ended), (new, None, (name, "current")))
+        self.facts[new] = Fact(scope, self.state(name, "current"))
+        self.log(receipt, scope, (old, before, ended), (new, None, self.facts[new].state))
 
     @precondition(lambda self: self.current())
     @rule(n=ANY)
     def retire(self, n: int) -> None:
         record_id = pick(self.current(), n)
         receipt = self.memory.retire(record_id, **of(self.facts[record_id].scope))
-        self.become(receipt, record_id, (self.says(record_id), "retired"))
+        self.become(receipt, record_id, self.state(self.says(record_id), "retired"))
 
     def become(self, receipt: Receipt, record_id: str, state: State) -> None:
         fact = self.facts[record_id]
@@ -285,6 +289,8 @@ class StoreMachine(RuleBasedStateMachine):
         for gone in ids:
             self.said.pop(gone, None)
             self.facts.pop(gone, None)
+        for batch in self.batches.values():
+            batch.effects = [effect for effect in batch.effects if effect[0] not in ids]
 
     # Reading
 
@@ -331,7 +337,7 @@ class StoreMachine(RuleBasedStateMachine):
             }
             listed = self.memory.list(lifecycles=["current", "past", "retired"], **view)
             assert {r.id: (r.title, r.lifecycle) for r in listed} == {
-                i: f.state for i, f in self.facts.items() if f.state and sees(view, f.scope)
+                i: f.state[:2] for i, f in self.facts.items() if f.state and sees(view, f.scope)
             }
 
     def every_message(self, view: View) -> Iterator[Message]:

@@ -288,10 +288,10 @@ async def test_search_fields_look_in_records_fields_only(told: AsyncMemory) -> N
     ],
     ids=lambda argument: "-".join(f"{k}={v}" for k, v in argument.items()),
 )
-async def test_wrong_arguments_are_named(told: AsyncMemory, argument: dict[str, Any]) -> None:
+async def test_wrong_arguments_are_named(memory: AsyncMemory, argument: dict[str, Any]) -> None:
     (name,) = argument
     with pytest.raises(InvalidInput, match=name.rstrip("s")):
-        await told.search("pump", **argument, **IVO)
+        await memory.search("pump", **argument, **IVO)
 
 
 async def test_nobody_is_named(told: AsyncMemory) -> None:

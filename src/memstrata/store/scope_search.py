@@ -256,16 +256,14 @@ def _cut(slots: NDArray[np.intp], k: int, *keys: NDArray[np.generic]) -> NDArray
     """The `k` of `slots` with the largest first key, of equals the largest second, and so on."""
     chosen: list[NDArray[np.intp]] = []
     for key in keys:
-        if len(slots) <= k:
+        if k <= 0 or len(slots) <= k:
             break
         values = key[slots]
-        limit = np.partition(values, len(values) - k)[len(values) - k] if k > 0 else None
-        if limit is None:
-            return np.concatenate([*chosen, slots[:0]])
+        limit = np.partition(values, len(values) - k)[len(values) - k]
         above = slots[values > limit]
         chosen.append(above)
         slots, k = slots[values == limit], k - len(above)
-    return np.concatenate([*chosen, slots[:k]])
+    return np.concatenate([*chosen, slots[: max(k, 0)]])
 
 
 # ── signals ──────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,8 @@ __all__ = ["APPLICATION_ID", "latest_version", "prepare"]
 APPLICATION_ID = 0x6D656D73
 """`mems`: in the file's header, so that other programs' files are recognised."""
 
+SWITCH_SECONDS = 10.0
+
 _PACKAGE = "memstrata.store.sqlite"
 _NUMBERED = re.compile(r"^(\d{4})_\w+\.sql$")
 
@@ -57,6 +59,18 @@ def prepare(connection: apsw.Connection, location: str, *, memory: bool) -> None
 
 
 def _use_wal(connection: apsw.Connection) -> None:
+    """Switch to write-ahead logging; of several processes that do so at once SQLite lets one."""
+    deadline = time.monotonic() + SWITCH_SECONDS
+    while True:
+        try:
+            return _switch(connection)
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _switch(connection: apsw.Connection) -> None:
     if pragma(connection, "journal_mode") != "wal":
         pragma(connection, "journal_mode", "wal")
 
