@@ -106,6 +106,23 @@ async def test_waiting_for_what_is_done_returns_at_once(memory: AsyncMemory) -> 
     assert batch.state == "done"
 
 
+async def test_waiting_ends_when_the_time_is_up(
+    memory: AsyncMemory, embedder: FakeEmbedder
+) -> None:
+    """Somebody else works on it: the batch is told as it is."""
+    embedder.fail_next()
+    receipt = await memory.add("the key is under the mat", **IVO)
+    store = memory._runtime.store
+    await store.requeue(SCOPE, receipt.batch_id)
+    now = memory._runtime.now()
+    lease = await store.lease_next("another process", now, now + 3_600_000_000, SCOPE)
+    assert lease is not None
+    batch = await memory.wait_for(receipt.batch_id, timeout=0.02, **IVO)
+    assert (batch.state, batch.finished_at) == ("running", None)
+    await store.finish(lease, "done", None, now)
+    assert (await memory.wait_for(receipt.batch_id, timeout=0.02, **IVO)).state == "done"
+
+
 async def test_many_that_do_not_wait_are_all_worked_off(memory: AsyncMemory) -> None:
     receipts = [
         await memory.add([f"note {n}", f"remark {n}"], wait=False, user_id=f"user-{n % 3}")

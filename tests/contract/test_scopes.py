@@ -219,8 +219,10 @@ async def test_who_is_in_the_store(memory: AsyncMemory) -> None:
 
 
 async def test_a_users_zone_is_kept_and_used(memory: AsyncMemory) -> None:
+    assert await memory.set_user(**IVO) == {"timezone": "UTC", "locale": None}
     await memory.set_user(timezone="Asia/Tokyo", **IVO)
-    await memory.set_user(locale="ja", **IVO)
+    settings = await memory.set_user(locale="ja", **IVO)
+    assert settings == {"timezone": "Asia/Tokyo", "locale": "ja"}
     await memory.add("tea is ready", occurred_at="2026-05-08T00:30", **IVO)
     (message,) = await memory.messages(**IVO)
     assert message.occurred_at == datetime(2026, 5, 7, 15, 30, tzinfo=UTC)
