@@ -96,6 +96,33 @@ async def test_the_same_words_later_in_the_session_are_new(memory: AsyncMemory) 
     assert await contents(memory) == ["yes", "good", "yes"]
 
 
+@pytest.mark.parametrize(
+    ("stored", "sent"),
+    [
+        ({"id": "m-1"}, {"id": "m-2"}),
+        ({"occurred_at": "2026-05-01T08:00:00Z"}, {"occurred_at": "2026-05-02T08:00:00Z"}),
+        ({"id": "m-1"}, {"occurred_at": "2026-05-02T08:00:00Z"}),
+    ],
+    ids=["ids", "times", "id-and-time"],
+)
+async def test_the_same_words_with_an_id_or_a_time_of_their_own_are_new(
+    memory: AsyncMemory, stored: dict[str, str], sent: dict[str, str]
+) -> None:
+    """Beside a message that has neither, which is found by its place."""
+    await memory.add(["first", {"content": "yes", **stored}], **CHAT)
+    receipt = await memory.add([{"content": "yes", **sent}, "second"], **CHAT)
+    assert known(receipt) == []
+    assert len(await contents(memory)) == 4
+    again = await memory.add([{"content": "yes", **sent}, "second"], **CHAT)
+    assert known(again) == [0, 1]
+
+
+async def test_a_history_that_lost_its_times_is_still_recognised(memory: AsyncMemory) -> None:
+    at = "2026-05-01T08:00:00Z"
+    await memory.add([{"content": "yes", "occurred_at": at}, "good"], **CHAT)
+    assert known(await memory.add(["yes", "good", "more"], **CHAT)) == [0, 1]
+
+
 async def test_the_same_words_in_another_session_or_scope_are_new(memory: AsyncMemory) -> None:
     await memory.add("good morning", **CHAT)
     for scope in (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memstrata.errors import InvalidInput
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
 from memstrata.passages import Limits
-from memstrata.store.append import overlap
+from memstrata.store.append import overlaps
 from memstrata.turns import as_list, read_turn, split_content, texts_of
 
 NOW = datetime(2026, 5, 8, 9, 0, tzinfo=UTC)
@@ -212,12 +212,10 @@ def test_time_expressions_are_read_from_when_it_was_said() -> None:
 # ── overlap ──────────────────────────────────────────────────────────────────────────────────
 
 
-def slow_overlap(stored: Sequence[bytes], sent: Sequence[bytes]) -> int:
+def slow_overlaps(stored: Sequence[bytes], sent: Sequence[bytes]) -> list[int]:
     """The definition, tried from the longest down."""
-    for length in range(min(len(stored), len(sent)), 0, -1):
-        if list(stored[-length:]) == list(sent[:length]):
-            return length
-    return 0
+    lengths = range(min(len(stored), len(sent)), 0, -1)
+    return [n for n in lengths if list(stored[-n:]) == list(sent[:n])]
 
 
 HISTORY = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=12)
@@ -228,13 +226,13 @@ HISTORY = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=12)
 @example(stored=[b"a", b"b", b"a"], sent=[b"a", b"b", b"a", b"c"])
 @example(stored=[], sent=[b"a"])
 @example(stored=[b"a"], sent=[])
-def test_overlap_is_the_longest_beginning_that_stands_at_the_end(
+def test_overlaps_are_beginnings_that_stand_at_the_end(
     stored: list[bytes], sent: list[bytes]
 ) -> None:
-    assert overlap(stored, sent) == slow_overlap(stored, sent)
+    assert list(overlaps(stored, sent)) == slow_overlaps(stored, sent)
 
 
 def test_overlap_takes_linear_time_where_it_is_hardest() -> None:
     stored = [b"a"] * 20_000 + [b"b"]
-    assert overlap(stored, [b"a"] * 20_000) == 0
-    assert overlap(stored, [*stored, b"c"]) == len(stored)
+    assert next(overlaps(stored, [b"a"] * 20_000), 0) == 0
+    assert next(overlaps(stored, [*stored, b"c"])) == len(stored)

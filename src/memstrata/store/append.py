@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from memstrata.errors import Conflict
 from memstrata.records import Scope
@@ -10,7 +10,7 @@ from memstrata.store.items import own_header, speaker_hash
 from memstrata.store.ports import Appended, Draft, NewBatch, Passage, Row, Tx
 from memstrata.store.rows import dumps, message_params, scope_params, signed
 
-__all__ = ["add_batch", "append", "ensure_scope", "find_scope", "item_rows", "overlap", "reserve"]
+__all__ = ["add_batch", "append", "ensure_scope", "find_scope", "item_rows", "overlaps", "reserve"]
 
 
 def find_scope(tx: Tx, scope: Scope) -> int | None:
@@ -36,8 +36,8 @@ def reserve(tx: Tx, count: int) -> int:
     return int(row[0]) - count + 1
 
 
-def overlap(stored: Sequence[bytes], sent: Sequence[bytes]) -> int:
-    """The length of the longest beginning of `sent` that `stored` ends with.
+def overlaps(stored: Sequence[bytes], sent: Sequence[bytes]) -> Iterator[int]:
+    """The lengths of the beginnings of `sent` that `stored` ends with, the longest first.
 
     The Knuth-Morris-Pratt failure function over `sent + separator + stored`: linear in both.
     """
@@ -50,7 +50,10 @@ def overlap(stored: Sequence[bytes], sent: Sequence[bytes]) -> int:
         if pattern[place] == pattern[length]:
             length += 1
         fail[place] = length
-    return fail[-1] if stored and sent else 0
+    length = fail[-1] if stored and sent else 0
+    while length:
+        yield length
+        length = fail[length - 1]
 
 
 def append(tx: Tx, scope: Scope, batch: NewBatch, drafts: Sequence[Draft]) -> Appended:
@@ -186,11 +189,20 @@ def _after_overlap(
     sent = talk or drafts
     params = {"scope": number, "session_id": session, "count": len(sent), "prompts": not talk}
     tail = tx.rows("session_tail", params)[::-1]
-    length = overlap([bytes(row[0]) for row in tail], [draft.digest for draft in sent])
+    lengths = overlaps([bytes(row[0]) for row in tail], [draft.digest for draft in sent])
+    length = next((n for n in lengths if _agree(tail[len(tail) - n :], sent)), 0)
     for draft, row in zip(sent[:length], tail[len(tail) - length :], strict=True):
         ids[draft.index] = str(row[1])
         known[draft.index] = "the message is part of the session's stored history"
     return [draft for draft in drafts if draft.index not in known]
+
+
+def _agree(stored: Sequence[Row], sent: Sequence[Draft]) -> bool:
+    """Whether none of the sent has an id or a time of its own that is not the stored one's."""
+    return all(
+        row[2] is None or draft.identity is None or bytes(row[2]) == draft.identity
+        for row, draft in zip(stored, sent, strict=False)
+    )
 
 
 def _prompts(

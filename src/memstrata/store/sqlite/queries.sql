@@ -64,7 +64,7 @@ SELECT name, hash FROM speakers WHERE scope = :scope;
 
 -- name: session_tail
 -- The last messages of a session, newest first, to align a re-sent history with.
-SELECT digest, id FROM messages INDEXED BY messages_session
+SELECT digest, id, identity FROM messages INDEXED BY messages_session
 WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
     AND (:prompts OR role <> 'system')
 ORDER BY seq DESC LIMIT :count;
