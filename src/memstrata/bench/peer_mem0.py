@@ -5,8 +5,8 @@ language model: messages stored as they are (`infer=False`), its spaCy pipeline,
 signals active, Qdrant on local disk, telemetry off. That BM25 takes part is checked on every
 question, since without its parts mem0 falls back to dense search and says nothing.
 
-Both sides are processes running `peer_worker.py`, with one thread each, and take turns in small
-blocks, so that a change in the machine's load meets both.
+Both sides are processes running `peer_worker.py`, with as many threads for the model as the plan
+says, and take turns in small blocks, so that a change in the machine's load meets both.
 """
 
 from __future__ import annotations
@@ -67,24 +67,26 @@ class Plan:
     queries: int = 100
     warm_up: int = 10
     seed: int = 7
+    threads: int = 1
+    """The most the model may use, on each side."""
 
     def __post_init__(self) -> None:
         if not 0 < self.one_by_one < self.memories:
             raise InvalidInput("one_by_one must be more than none of the memories and not all")
-        if min(self.batch, self.queries, self.warm_up) < 1:
-            raise InvalidInput("batch, queries and warm_up must be at least 1")
+        if min(self.batch, self.queries, self.warm_up, self.threads) < 1:
+            raise InvalidInput("batch, queries, warm_up and threads must be at least 1")
 
 
 class Worker:
     """One side, and what it said last; ends with the `with` block."""
 
-    def __init__(self, side: str, python: Path, folder: Path) -> None:
+    def __init__(self, side: str, python: Path, folder: Path, threads: int = 1) -> None:
         self.side = side
         self._errors = (folder / "errors.txt").open("w+", encoding="utf-8")
         data = folder / "data"
         data.mkdir()
         self._process = subprocess.Popen(
-            [str(python), "-P", str(_WORKER), side, str(data)],
+            [str(python), "-P", str(_WORKER), side, str(data), str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -156,7 +158,8 @@ def run(plan: Plan, environment: Path = DEFAULT_ENVIRONMENT) -> dict[str, Any]:
         workers: list[Worker] = []
         for side in _SIDES:
             (folder / side).mkdir()
-            workers.append(stack.enter_context(Worker(side, pythons[side], folder / side)))
+            worker = Worker(side, pythons[side], folder / side, plan.threads)
+            workers.append(stack.enter_context(worker))
         return _measure(plan, workers)
 
 

