@@ -86,8 +86,9 @@ class Background:
         try:
             while self._more():
                 await self._job()
-        finally:
-            self._idle.set()
+        except BaseException:
+            self._idle.set()  # otherwise `_more` has said so, and another run may have begun
+            raise
 
     def _more(self) -> bool:
         with self._lock:

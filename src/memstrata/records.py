@@ -91,7 +91,7 @@ class Message(_Value):
 
     id: str
     external_id: str | None = None
-    """The id the caller gave it; the same one is stored once per scope."""
+    """The id the caller gave it; the same one is stored once per session."""
     user_id: str | None = None
     agent_id: str | None = None
     session_id: str | None = None

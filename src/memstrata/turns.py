@@ -102,8 +102,10 @@ def split_content(turn: Turn) -> tuple[str, list[Any]]:
 
 
 def _text_of(part: Any) -> str | None:
+    if isinstance(part, str):
+        return part
     if not isinstance(part, Mapping):
-        return str(part)
+        raise InvalidInput(f"a part of content is a text or a mapping, not {type(part).__name__}")
     mapping = cast("Mapping[str, Any]", part)
     text, inner = mapping.get("text"), mapping.get("content")
     if isinstance(text, str):

@@ -90,10 +90,10 @@ def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -
     try:
         turn = read_turn(given)
         stated = moment("occurred_at", turn.occurred_at, defaults.zone)
+        raw, parts = split_content(turn)
     except InvalidInput as error:
         skipped.append(Skipped(index=index, reason=str(error)))
         return None
-    raw, parts = split_content(turn)
     if not raw.strip() and not parts:
         skipped.append(Skipped(index=index, reason=EMPTY))
         return None

@@ -35,6 +35,10 @@ _WORDS_CACHED = 1 << 15
 _LONGEST_CACHED = 32
 _MOST_THREADS = 4
 _SPECIAL_TOKENS = 4  # added to every text by the model, prefix included
+_PADDED = 1.1
+"""Tokens with padding to those without, in batches of like lengths."""
+_LEAST_TOKENS = 128
+"""Smaller batches cost more than a second thread gains."""
 
 
 @contextmanager
@@ -123,7 +127,7 @@ class InProcessEmbedder(ABC):
             cleaned = [self._clean(text) for text in texts]
             counts = [self._counted(text) for text in cleaned]
             self._refuse_long(counts)
-            batches = _batches(counts, self.BATCH_TOKENS)
+            batches = _batches(counts, _fair(counts, self._threads, self.BATCH_TOKENS))
             out = np.empty((len(cleaned), self.dimensions), np.float32)
 
             def run(batch: list[int]) -> None:
@@ -152,6 +156,13 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _fair(counts: Sequence[int], threads: int, limit: int) -> int:
+    """Tokens of a batch, at most `limit`, such that no thread is left without work."""
+    total = sum(counts) + _SPECIAL_TOKENS * len(counts)
+    share = int(total * _PADDED / threads) + 1
+    return min(limit, max(share, _LEAST_TOKENS))
 
 
 def _batches(counts: Sequence[int], limit: int) -> list[list[int]]:
