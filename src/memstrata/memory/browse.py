@@ -1,0 +1,109 @@
+"""Verbs that read what is kept, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memstrata.arguments import (
+    check_choices,
+    check_flag,
+    check_id,
+    check_key,
+    check_limit,
+    moment,
+)
+from memstrata.errors import NotFound
+from memstrata.handle import Handle
+from memstrata.ingest import add as adding
+from memstrata.kinds import KINDS
+from memstrata.records import (
+    Change,
+    Message,
+    Page,
+    Record,
+    micros,
+)
+from memstrata.runtime import view_of
+from memstrata.store.filters import parse_filter
+from memstrata.store.read import EVER, Listing
+
+__all__ = ["Browsing"]
+
+_When = datetime | str | None
+_STANDING = ("current", "past", "review")
+
+
+class Browsing(Handle):
+    """Verbs that read what is kept, page by page."""
+
+    async def get(
+        self, id: str, *, user_id: str | None = None, agent_id: str | None = None
+    ) -> Message | Record:
+        """One message or record by id; `NotFound` if it is not in this scope."""
+        scope = self._scope(user_id, agent_id)
+        key = check_key("id", id)
+        found = (await self._runtime.store.get(view_of(scope), [key])).get(key)
+        if found is None:
+            raise NotFound(f"no message or record {key} in this scope")
+        return found
+
+    async def list(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        kinds: Sequence[str] | None = None,
+        filters: Mapping[str, Any] | None = None,
+        lifecycles: Sequence[str] = _STANDING,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Record]:
+        """Records in the order they were first written; the retired ones only if asked for."""
+        scope = self._scope(user_id, agent_id)
+        listing = Listing(
+            limit=check_limit("limit", limit),
+            cursor=cursor,
+            where=parse_filter(filters, await self._runtime.zone_of(scope)),
+            kinds=tuple(KINDS) if kinds is None else check_choices("kinds", kinds, KINDS),
+            lifecycles=check_choices("lifecycles", lifecycles, (*_STANDING, "retired")),
+        )
+        return await self._runtime.store.list_records(view_of(scope), listing)
+
+    async def messages(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        since: _When = None,
+        until: _When = None,
+        hidden: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Message]:
+        """The original messages in the order they happened; undone ones only with `hidden`."""
+        scope = self._scope(user_id, agent_id)
+        zone = await self._runtime.zone_of(scope)
+        start, end = moment("since", since, zone), moment("until", until, zone)
+        listing = Listing(
+            limit=check_limit("limit", limit),
+            cursor=cursor,
+            where=parse_filter(filters, zone),
+            session_id=check_id("session_id", session_id),
+            hidden=check_flag("hidden", hidden),
+            since=EVER[0] if start is None else micros(start),
+            until=EVER[1] if end is None else micros(end),
+        )
+        return await self._runtime.store.list_messages(view_of(scope), listing)
+
+    async def history(
+        self, id: str, *, user_id: str | None = None, agent_id: str | None = None
+    ) -> list[Change]:
+        """Every change of a record, oldest first: who, why, from what, before and after."""
+        scope = self._scope(user_id, agent_id)
+        key = check_key("id", id)
+        log = await self._runtime.store.history(view_of(scope), key)
+        return log or [adding.appended(await self.get(key, user_id=user_id, agent_id=agent_id))]

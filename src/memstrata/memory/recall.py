@@ -1,0 +1,116 @@
+"""Verbs that find what is remembered for a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memstrata.arguments import (
+    check_choice,
+    check_choices,
+    check_flag,
+    check_id,
+    check_limit,
+    check_number,
+    check_text,
+    check_texts,
+    moment,
+)
+from memstrata.handle import Handle
+from memstrata.kinds import KINDS
+from memstrata.recall import context as contexts
+from memstrata.recall import find as finding
+from memstrata.records import (
+    Context,
+    Method,
+    Results,
+    Stratum,
+)
+from memstrata.store.filters import parse_filter
+
+__all__ = ["Recalling"]
+
+_Messages = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+_When = datetime | str | None
+
+
+class Recalling(Handle):
+    """Verbs that find what is remembered for a question."""
+
+    async def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        kinds: Sequence[str] | None = None,
+        strata: Sequence[Stratum] | None = None,
+        method: Method = "hybrid",
+        search_fields: Sequence[str] = (),
+        filters: Mapping[str, Any] | None = None,
+        since: _When = None,
+        until: _When = None,
+        now: _When = None,
+        as_of: _When = None,
+        known_at: _When = None,
+        session_id: str | None = None,
+        limit: int = 10,
+        threshold: float | None = None,
+        explain: bool = False,
+    ) -> Results:
+        """Find what is remembered, best first, each hit with its signals and evidence.
+
+        `as_of` asks what was true then, `known_at` what was known then. A blank query is
+        `InvalidInput`, never everything.
+        """
+        scope = self._scope(user_id, agent_id)
+        zone = await self._runtime.zone_of(scope)
+        asked = finding.Asked(
+            query=check_text("query", query),
+            zone=zone,
+            method=check_choice("method", method, Method),
+            kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
+            strata=finding.strata_for(strata, kinds),
+            search_fields=check_texts("search_fields", search_fields),
+            where=parse_filter(filters, zone),
+            since=moment("since", since, zone),
+            until=moment("until", until, zone),
+            now=moment("now", now, zone) or self._runtime.clock(),
+            as_of=moment("as_of", as_of, zone),
+            known_at=moment("known_at", known_at, zone),
+            session_id=check_id("session_id", session_id),
+            limit=check_limit("limit", limit),
+            threshold=check_number("threshold", threshold, most=1.0),
+            explain=check_flag("explain", explain),
+        )
+        return await finding.find(self._runtime, scope, asked)
+
+    async def context(
+        self,
+        query: _Messages,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        max_tokens: int = 6000,
+        kinds: Sequence[str] | None = None,
+        now: _When = None,
+    ) -> Context:
+        """What to put before a model for a question or a conversation, within a token budget.
+
+        `str()` of it is the prompt text: a block per kind, each item with id, date, and trust, as
+        data that cannot close its block.
+        """
+        scope = self._scope(user_id, agent_id)
+        zone = await self._runtime.zone_of(scope)
+        return await contexts.build(
+            self._runtime,
+            scope,
+            contexts.Asked(
+                query=query,
+                zone=zone,
+                max_tokens=check_limit("max_tokens", max_tokens, most=1_000_000),
+                kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
+                now=moment("now", now, zone) or self._runtime.clock(),
+            ),
+        )
