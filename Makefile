@@ -36,6 +36,9 @@ format: .venv/.dev
 bench: .venv/.dev
 ifdef MEMSTRATA_DATA
 	$(BIN)/memstrata bench locomo --data "$(MEMSTRATA_DATA)"
+	$(BIN)/memstrata bench longmemeval --data "$(MEMSTRATA_DATA)"
+	$(BIN)/memstrata bench madial --data "$(MEMSTRATA_DATA)"
+	$(BIN)/memstrata bench precisionmembench --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench speed
 else
 	@echo "Name the folder that holds the benchmark data: make bench MEMSTRATA_DATA=path"

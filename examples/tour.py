@@ -1,4 +1,4 @@
-"""A tour: remember a conversation, ask about it, and see why each answer was found.
+"""A tour: remember a conversation, see what is made of it, ask, and see why each answer was found.
 
 Run it with `make run`, or with `python examples/tour.py --url memory.db` to keep the store. It
 needs no key and downloads nothing.
@@ -34,47 +34,42 @@ SITUATION = "When is the recital, and which strings do we need for it?"
 
 
 def remember(memory: memstrata.Memory) -> None:
-    """Add the conversation, one call per session, and three records by hand."""
+    """Add the conversation, one call per session, and two records by hand."""
     lines = (HERE / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
     turns: list[dict[str, Any]] = [json.loads(line) for line in lines]
     for session, group in groupby(turns, key=lambda turn: turn["session_id"]):
         messages = [{k: v for k, v in turn.items() if k != "session_id"} for turn in group]
-        memory.add(messages, session_id=session, infer=False)
-    if not memory.list(limit=1):
-        write_down(memory)
-
-
-def write_down(memory: memstrata.Memory) -> None:
-    """Records of three kinds. Drawing them from messages comes with a later version."""
-    memory.create({"kind": "core", "label": "human", "value": "Mira, violin maker in Ghent."})
+        memory.add(messages, session_id=session)
+    # An exact duplicate is not stored again, so the tour may be run twice.
+    memory.create({"kind": "core", "label": "workshop", "value": "Mira's, in Ghent."})
     title, text = (HERE / "lending-rules.md").read_text(encoding="utf-8").split("\n", 1)
     memory.create({"kind": "resource", "title": title.lstrip("# "), "content": text.strip()})
-    said = memory.search("I live in Ghent", method="string_match", strata=["messages"])
-    fact = memory.create(
-        {
-            "kind": "semantic",
-            "name": "Mira's home is in Ghent",
-            **{"subject": "Mira", "attribute": "home", "value": "Ghent"},
-            "evidence": [hit.id for hit in said],
-        }
-    )
-    # With `valid_from` an update is a change: the old fact ends then and has a successor.
-    said = memory.search("I live in Bruges", method="string_match", strata=["messages"])
-    memory.update(
-        fact.record_ids[0],
-        name="Mira's home is in Bruges",
-        value="Bruges",
-        valid_from="2026-04-01",
-        evidence=[hit.id for hit in said],
-    )
+
+
+def show_distilled(memory: memstrata.Memory) -> None:
+    """What rules made of the conversation: an episode, two facts, and a fact that changed."""
+    print("\nWhat was made of the messages, without a model:")
+    episode = memory.episodes(limit=1).items[0]
+    print(f"  episode  {episode.title}   ({len(episode.message_ids)} messages)")
+    facts = memory.list(kinds=["semantic"]).items
+    for fact in facts:
+        if fact.fields.get("attribute") == "allergic_to":
+            print(f"  fact     {fact.title}   “{fact.evidence[0].quote}”")
+    for fact in facts:
+        if fact.lifecycle == "past" and fact.superseded_by and fact.valid_to:
+            successor = memory.get(fact.superseded_by)
+            assert isinstance(successor, memstrata.Record)
+            until = fact.valid_to.astimezone(ZONE)
+            print(f"  change   {fact.title} until {until:%Y-%m-%d}, then {successor.title}")
 
 
 def show(question: str, about: str, results: memstrata.Results) -> None:
-    """The best three hits: score, date, source and signals, and under them the text."""
+    """The best three hits: score, date, source and why, and under them the text."""
     print(f"\n? {question}   ({about})")
     for hit in results[:3]:
         when = f"{hit.occurred_at.astimezone(ZONE):%Y-%m-%d}" if hit.occurred_at else "no date"
-        print(f"  {hit.score:.2f}  {when:10}  {source(hit):24}  {signals(hit)}")
+        why = signals(hit, dict(results.plan or {}))
+        print(f"  {hit.score:.2f}  {when:10}  {source(hit):24}  {why}")
         print(f"        {short(hit.text)}")
 
 
@@ -85,10 +80,11 @@ def source(hit: memstrata.Hit) -> str:
     return f"{hit.kind} record"
 
 
-def signals(hit: memstrata.Hit) -> str:
-    """The strongest three of the signals the score is made of."""
-    strongest = sorted(hit.signals.items(), key=lambda item: -item[1])[:3]
-    return "  ".join(f"{name} {value:.2f}" for name, value in strongest if value >= 0.01)
+def signals(hit: memstrata.Hit, plan: dict[str, Any]) -> str:
+    """What makes most of the score: the weighted signals, the largest three."""
+    parts = {name: hit.signals.get(name, 0) * weight for name, weight in plan["weights"].items()}
+    largest = sorted(parts.items(), key=lambda part: -part[1])[:3]
+    return "  ".join(f"{name} {value:.2f}" for name, value in largest if value >= 0.01)
 
 
 def short(text: str) -> str:
@@ -113,8 +109,10 @@ def main() -> None:
         messages, records = memory.stats()["messages"], len(memory.list())
         print(f"{messages} messages and {records} records are remembered in {url}")
 
+        show_distilled(memory)
         for question, about in QUESTIONS:
-            show(question, about, memory.search(question, limit=3, now=NOW))
+            found = memory.search(question, limit=3, now=NOW, explain=True)
+            show(question, about, found)
         before = memory.search(QUESTIONS[0][0], kinds=["semantic"], as_of="2026-03-15", limit=1)
         print(f"\nThe first question as of 15 March: {before[0].text.splitlines()[0]}")
 
@@ -124,7 +122,8 @@ def main() -> None:
     print(f"""
 Go on:
   .venv/bin/memstrata search "who is Tom?" --url {url} --user {USER}
-  .venv/bin/memstrata messages --url {url} --user {USER}
+  .venv/bin/memstrata timeline "What happened to the violins?" --url {url} --user {USER}
+  .venv/bin/memstrata entities --url {url} --user {USER}
   .venv/bin/memstrata add "I take the 7:54 now." --url {url} --user {USER}
   .venv/bin/memstrata --help
   docs/quickstart.md, examples/agent_loop.py""")

@@ -101,7 +101,8 @@ def test_first_pages_run_with_the_real_model(
         exec(compile(body, "README.md", "exec"), namespace)
     printed = capsys.readouterr().out
     assert "I can't eat peanuts." in printed
-    assert "Ana's home is Porto" in printed
+    assert "Ana lives in Lisbon <- I moved to Lisbon." in printed
+    assert "I moved to Porto." in printed
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

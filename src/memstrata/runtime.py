@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -123,6 +123,8 @@ class Runtime:
     notes: list[str] = field(default_factory=list[str])
     """What is degraded, in words."""
     zones: dict[Scope, tzinfo] = field(default_factory=dict[Scope, tzinfo])
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What a signal adds to a score, where that is not the default."""
     background: Background | None = None
     """Works off batches that nobody waits for."""
     closed: bool = False

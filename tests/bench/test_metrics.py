@@ -7,8 +7,8 @@ import json
 import pytest
 
 from memstrata.bench import metrics
-from memstrata.bench.data import Question
-from memstrata.bench.locomo import Answer, report
+from memstrata.bench.data import Conversation, Question
+from memstrata.bench.locomo import Answer, folds, foreign_questions, report
 
 RANKED = ("D2:1", "D1:4", "D2:7", "D3:2", "D1:1")
 
@@ -37,6 +37,8 @@ def test_a_session_ranks_as_its_best_turn() -> None:
     scores = metrics.judge(RANKED, {"D1:1", "D1:2", "D3:9"})
     assert scores["session_recall@1"] == 0.0
     assert scores["session_recall@3"] == 1.0, "two sessions are wanted, and both are in three"
+    assert scores["session_any@1"] == 0.0
+    assert scores["session_any@3"] == 1.0
 
 
 def test_a_turn_that_comes_twice_takes_one_place() -> None:
@@ -106,3 +108,55 @@ def test_the_report_keeps_adversarial_questions_and_audited_evidence_apart() -> 
     assert adversarial["answerable_share"] == 0.5
     assert adversarial["answerable_share_of_the_others"] == 1.0
     assert adversarial["confidence_auroc"] == 1.0
+
+
+def test_foreign_questions_and_conversations_are_apart() -> None:
+    answers = [
+        Answer(Question("Who?", 1, frozenset({"D1:1"}), frozenset()), ("D1:1",), 0.9, True, "c1"),
+        Answer(Question("Who?", 4, frozenset({"D1:1"}), frozenset()), ("D1:2",), 0.7, True, "c2"),
+    ]
+    foreign = [Answer(Question("What?", 4, frozenset({"D3:3"}), frozenset()), (), 0.8, True, "c1")]
+    result = report(answers, foreign)
+    assert result["foreign"]["questions"] == 1
+    assert result["foreign"]["confidence_auroc"] == 0.5
+    assert result["by_conversation"]["c1"]["recall@1"] == 1.0
+    assert result["by_conversation"]["c2"]["recall@1"] == 0.0
+    assert "episodes" not in result
+
+
+def test_sessions_found_by_episodes_are_judged_by_themselves() -> None:
+    question = Question("Who?", 4, frozenset({"D1:1", "D2:2"}), frozenset())
+    result = report([Answer(question, (), sessions=("D7", "D2"))])
+    assert result["episodes"]["overall"]["session_any@3"] == 1.0
+    assert result["episodes"]["overall"]["session_recall@3"] == 0.5
+    assert result["episodes"]["overall"]["session_any@1"] == 0.0
+
+
+def _conversations(count: int) -> list[Conversation]:
+    def question(name: str, category: int) -> Question:
+        return Question(name, category, frozenset({"D1:1"}), frozenset())
+
+    return [
+        Conversation(f"c{n}", (), tuple(question(f"{n} {k}", k) for k in (1, 4, 5)))
+        for n in range(count)
+    ]
+
+
+def test_foreign_questions_are_of_others_and_can_be_answered_there() -> None:
+    drawn = foreign_questions(_conversations(4), 5)
+    for name, questions in drawn.items():
+        assert len(questions) == 5
+        assert all(q.category != 5 and not q.text.startswith(name[1:]) for q in questions)
+    assert drawn == foreign_questions(_conversations(4), 5)
+    assert len(foreign_questions(_conversations(2), 5)["c0"]) == 2
+
+
+@pytest.mark.parametrize(("count", "parts"), [(7, 5), (3, 3)])
+def test_folds_measure_every_conversation_once(count: int, parts: int) -> None:
+    conversations = _conversations(count)
+    made = folds(conversations)
+    assert len(made) == parts
+    assert sorted(c.id for _, part in made for c in part) == sorted(c.id for c in conversations)
+    for fitted, measured in made:
+        assert len(fitted) + len(measured) == count
+        assert not {c.id for c in fitted} & {c.id for c in measured}

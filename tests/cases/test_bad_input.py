@@ -84,6 +84,10 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "record": NO_RECORD,
     "record_id": (*NO_TEXT, None, "", "  "),
     "batch_or_change": (*NO_TEXT, None, "", "  "),
+    "decision": ("perhaps", 5, "", None, ["accept"], True),
+    "into": (*NO_TEXT, "", "  "),
+    "name": (*NO_TEXT, "", "  "),
+    "type": ("cloud", 5, "", ["person"], True),
     "batch_id": (*NO_TEXT, None, "", "  "),
     "id": (*NO_TEXT, None, "", "  "),
     "ids": ("msg_1", 5, {"msg_1"}, {"msg_1": 1}, [5], [None], [""], [["msg_1"]]),
@@ -133,8 +137,12 @@ VALID: Mapping[str, dict[str, Any]] = {
     "add": {"messages": "x", **ANN},
     "batches": ANN,
     "context": {"query": "x", **ANN},
+    "count": {"query": "x", **ANN},
     "create": {"record": {"kind": "semantic", "name": "never stored"}, **ANN},
+    "decide": {"record_id": "$record", "decision": "accept", **ANN},
     "dump": {"path": "/nowhere/out.jsonl", **ANN},
+    "entities": ANN,
+    "episodes": ANN,
     "forget": {"everything": True, "dry_run": True, **ANN},
     "get": {"id": "$message", **ANN},
     "history": {"id": "$record", **ANN},
@@ -143,9 +151,11 @@ VALID: Mapping[str, dict[str, Any]] = {
     "messages": ANN,
     "retire": {"record_id": "$record", **ANN},
     "retry": {"batch_id": "$batch", **ANN},
+    "review": ANN,
     "search": {"query": "x", **ANN},
     "set_user": {"timezone": "Asia/Tokyo", **ANN},
     "stats": ANN,
+    "timeline": {"query": "x", **ANN},
     "undo": {"batch_or_change": "$batch", **ANN},
     "update": {"record_id": "$record", "name": "y", **ANN},
     "verify": ANN,
@@ -155,7 +165,7 @@ VALID: Mapping[str, dict[str, Any]] = {
 
 WITHOUT = {"close", "doctor", "kinds", "scopes"}
 """The verbs that take none."""
-SKIP = {("update", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
+SKIP = {("update", "changes"), ("decide", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
 
 
 def arguments() -> list[tuple[str, str]]:

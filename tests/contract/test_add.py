@@ -269,12 +269,11 @@ async def test_a_secret_is_masked_and_the_rest_kept(memory: AsyncMemory) -> None
     assert [item.index for item in receipt.skipped if "mask" in item.reason] == [0]
 
 
-async def test_what_is_distilled_is_said(memory: AsyncMemory) -> None:
-    inferred = await memory.add("I like rye bread", user_id="ivo")
-    assert [item.stored for item in inferred.skipped] == [True]
-    assert "infer=False" in inferred.skipped[0].reason
-    plain = await memory.add("I like plum jam", user_id="ivo", infer=False)
-    assert plain.skipped == []
+async def test_messages_alone_are_stored_without_infer(memory: AsyncMemory) -> None:
+    told = await memory.add("I like rye bread", user_id="ivo")
+    assert (await memory.episodes(user_id="ivo")).items[0].message_ids == told.message_ids
+    await memory.add("I like plum jam", user_id="ivo", infer=False)
+    assert len((await memory.episodes(user_id="ivo")).items) == 1
 
 
 async def test_the_ledger_counts_model_calls(memory: AsyncMemory, embedder: FakeEmbedder) -> None:

@@ -175,10 +175,48 @@ def test_the_plan_explains_itself_in_plain_json() -> None:
     assert json.loads(json.dumps(told)) == {
         "query": "When did Mira plant a pear tree in May 2031?",
         "terms": {"mira": 0.3, "plant": 1.0, "pear": 1.0, "tree": 1.0, "may": 0.5, "2031": 0.5},
+        "instances": told["instances"],
         "speaker": "Mira Okafor",
         "window": {"start": "2031-05-01T00:00:00+00:00", "end": "2031-06-01T00:00:00+00:00"},
         "window_text": "May 2031",
         "asks_when": True,
         "mode": "lookup",
         "wants_list": False,
+        "of_asker": False,
+        "present": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("query", "of_asker", "present"),
+    [
+        ("How many lamps do I own?", True, True),
+        ("Where did I buy the lamp?", True, False),
+        ("Which lamp did you recommend to me?", False, False),
+        ("Which lamp does Mira own?", False, False),
+        ("我现在有几盏灯？", True, True),
+        ("我以前住在哪里？", True, False),
+        ("I own a lamp. Nice weather. What now?", True, False),
+    ],
+)
+def test_questions_about_the_asker(query: str, of_asker: bool, present: bool) -> None:
+    speakers = {"user": 1, "assistant": 2, "Mira Okafor": 3}
+    plan = make_plan(query, now=datetime(2031, 6, 1, tzinfo=UTC), zone=UTC, speakers=speakers)
+    assert (plan.of_asker, plan.present) == (of_asker, present)
+
+
+@pytest.mark.parametrize(("written", "found"), [("Nat", 1), ("Na", 0), ("nat", 0), ("Ber", 0)])
+def test_short_names_mean_the_one_they_begin(written: str, found: int) -> None:
+    speakers = {"Nathalie": 1, "Bertha": 2, "Bernice": 3}
+    now = datetime(2031, 6, 1, tzinfo=UTC)
+    plan = make_plan(f"What did {written} plant?", now=now, zone=UTC, speakers=speakers)
+    assert plan.speaker == found
+
+
+def test_instances_stand_in_for_the_word_of_their_kind() -> None:
+    now = datetime(2031, 6, 1, tzinfo=UTC)
+    plan = make_plan("Which instruments, 乐器?", now=now, zone=UTC, speakers={})
+    places = {other: place for place, other, _ in plan.alternatives}
+    assert plan.words[places[term_hash("cello")]].term == "instrument"
+    assert plan.words[places[term_hash("钢琴")]].term == "乐器"
+    assert all(0 < share < 1 for _, _, share in plan.alternatives)

@@ -31,6 +31,8 @@ class Found:
     speaker: NDArray[np.bool_]
     occurred: NDArray[np.int64]
     flags: NDArray[np.uint8]
+    role: NDArray[np.uint8]
+    session: NDArray[np.uint64]
     seq: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +54,8 @@ def found(coverage: list[float], **arrays: list[Any]) -> Found:
         speaker=column("speaker", False, np.bool_),
         occurred=column("occurred", 0, np.int64),
         flags=column("flags", 0, np.uint8),
+        role=column("role", 0, np.uint8),
+        session=column("session", 0, np.uint64),
     )
 
 
@@ -194,7 +198,7 @@ def test_what_the_store_matched_literally_is_all_kept_with_score_1() -> None:
 def test_the_three_base_signals_and_all_weighed_ones_are_shown() -> None:
     shown = ranked(found([0.5], cosine=[0.25], bm25=[3.0])).signals_of(0)
     assert {"semantic", "lexical", "entity", "coverage", "speaker", "asked", "time"} <= set(shown)
-    assert set(ranked(found([0.5])).signals) == {"lexical", "entity", *WEIGHTS}
+    assert set(ranked(found([0.5])).signals) == {"lexical", *WEIGHTS}
 
 
 # ── confidence ───────────────────────────────────────────────────────────────────────────────
@@ -215,3 +219,26 @@ def test_a_fact_that_is_the_other_persons_is_less_sure() -> None:
     unnamed = found([0.7, 0.2], cosine=[0.5, 0.5])
     sure, unsure, plain = (ranked(each).confidence for each in (theirs, others, unnamed))
     assert unsure < plain < sure
+
+
+def test_what_the_asker_said_ranks_above_others_where_it_is_asked_for() -> None:
+    told = found([0.5, 0.5], role=[1, 0], occurred=[2, 1])
+    assert list(ranked(told, replace(ASKED, of_asker=True)).order) == [1, 0]
+    assert list(ranked(told).order) == [0, 1]
+
+
+def test_the_newer_of_equally_strong_ranks_first_where_the_present_is_asked_for() -> None:
+    told = found([0.55, 0.5, 0.1], occurred=[1, 2, 3])
+    assert list(ranked(told, replace(ASKED, present=True)).order) == [1, 0, 2]
+    assert list(ranked(told).order) == [0, 1, 2]
+
+
+def test_the_best_of_its_session_lifts_a_candidate() -> None:
+    told = found([0.9, 0.4, 0.45], session=[7, 7, 8])
+    assert list(ranked(told).order) == [0, 1, 2]
+
+
+def test_weights_replace_single_ones() -> None:
+    told = found([0.5, 0.45], speaker=[False, True])
+    assert list(score(told, ASKED, same).order) == [1, 0]
+    assert list(score(told, ASKED, same, weights={"speaker": 0.0}).order) == [0, 1]

@@ -38,6 +38,8 @@ WHOLE_SCOPE = {
     "evidence_all": "a dump",
     "batch_all": "a dump",
     "change_all": "a dump",
+    "entity_all": "a dump",
+    "entity_list": "counts what mentions each entity",
     "message_seqs_where": "a filter is tried on every row",
     "message_seqs_containing": "a literal is looked for in every row",
     "record_seqs_where": "a filter is tried on every row",

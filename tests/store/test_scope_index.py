@@ -273,6 +273,23 @@ def test_a_missing_term_lowers_coverage():
     assert 0 < unsure < sure / 2 < 1
 
 
+def test_what_stands_in_place_of_a_term_counts_in_part_and_once():
+    stored = [
+        Item(seq=1, terms={T1: 1}),
+        Item(seq=2, terms={T2: 1}),
+        Item(seq=3, terms={T1: 1, T2: 1}),
+        Item(seq=4, terms={99: 1}),
+    ]
+    plain = index_of(stored).search(ask(terms=[(T1, 1.0)], vector=None))
+    query = replace(ask(terms=[(T1, 1.0)], vector=None), alternatives=[(0, T2, 0.5)])
+    wide = index_of(stored).search(query)
+    assert (seqs(plain), seqs(wide)) == ([1, 3], [1, 2, 3])
+    cover = of(wide, "coverage")
+    assert cover[2] == pytest.approx(cover[1] / 2)
+    assert cover[3] == pytest.approx(of(plain, "coverage")[3])
+    assert of(wide, "bm25")[2] == 0.0
+
+
 def test_the_named_speaker_has_a_channel():
     stored = [Item(seq=i, terms={T1: 1}, vector=VECTORS[0], speaker=3) for i in range(1, 50)]
     stored.append(Item(seq=50, terms={T1: 1, T2: 7}, vector=(-1.0, 0.0, 0.0), speaker=4))

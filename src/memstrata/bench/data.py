@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, TypeAdapter, ValidationError
 
+from memstrata.bench import files
 from memstrata.errors import InvalidInput
 
 __all__ = [
@@ -37,8 +38,6 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 
 
 # The audit numbers conversations by their place in the published file of ten.
 _PUBLISHED = ("26", "30", "41", "42", "43", "44", "47", "48", "49", "50")
-
-T = TypeVar("T")
 
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 _SESSION = re.compile(r"session_(\d+)")
@@ -130,19 +129,19 @@ def find_files(data: Path) -> tuple[Path, Path | None]:
     one `audit*.json` beside the conversations.
     """
     if data.is_file():
-        return data, _only(data.parent, "audit*.json")
+        return data, files.only(data.parent, "audit*.json")
     for folder in (data, data / "locomo"):
-        found = _only(folder, "locomo*.json")
+        found = files.only(folder, "locomo*.json")
         if found is not None:
-            return found, _only(folder, "audit*.json")
+            return found, files.only(folder, "audit*.json")
     raise InvalidInput(f"no locomo*.json in {data}: give the data file, or the folder it is in")
 
 
 def load(path: Path, audit: Path | None = None) -> tuple[Conversation, ...]:
     """The conversations of `path`, their evidence corrected by `audit` if one is given."""
-    samples = _read(path, _SAMPLES)
+    samples = files.read(path, _SAMPLES)
     places = {_place(sample.sample_id, at): at for at, sample in enumerate(samples)}
-    corrections = _corrections(_read(audit, _CORRECTIONS) if audit else [], samples, places)
+    corrections = _corrections(files.read(audit, _CORRECTIONS) if audit else [], samples, places)
     return tuple(
         _conversation(sample, corrections.get(at, {})) for at, sample in enumerate(samples)
     )
@@ -159,24 +158,6 @@ def session_time(text: str) -> datetime:
         return datetime.strptime(text.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
     except ValueError as exc:
         raise InvalidInput(f"not a session date: {text!r}") from exc
-
-
-def _read(path: Path, adapter: TypeAdapter[T]) -> T:
-    try:
-        return adapter.validate_json(path.read_bytes())
-    except OSError as exc:
-        raise InvalidInput(f"cannot read {path}: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(f"{path} has another format: {where}: {first['msg']}") from exc
-
-
-def _only(folder: Path, pattern: str) -> Path | None:
-    found = sorted(folder.glob(pattern)) if folder.is_dir() else []
-    if len(found) > 1:
-        raise InvalidInput(f"several {pattern} in {folder}: name one of them")
-    return found[0] if found else None
 
 
 def _place(sample_id: str, at: int) -> int:

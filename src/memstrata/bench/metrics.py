@@ -20,6 +20,7 @@ __all__ = [
     "auroc",
     "intervals",
     "judge",
+    "judge_sessions",
     "means",
     "recall_at",
     "reciprocal_rank",
@@ -77,8 +78,13 @@ def judge(ranked: Sequence[str], evidence: Collection[str]) -> dict[str, float]:
     scores["mrr"] = reciprocal_rank(unique, evidence)
     sessions = session_ranking(unique)
     wanted = set(map(session_of, evidence))
-    scores |= {f"session_recall@{k}": recall_at(sessions, wanted, k) for k in SESSION_CUTOFFS}
-    return scores
+    return scores | judge_sessions(sessions, wanted)
+
+
+def judge_sessions(ranked: Sequence[str], wanted: Collection[str]) -> dict[str, float]:
+    """Of sessions, each once and best first: `session_recall@k` and `session_any@k`."""
+    shares = {f"session_recall@{k}": recall_at(ranked, wanted, k) for k in SESSION_CUTOFFS}
+    return shares | {f"session_any@{k}": any_at(ranked, wanted, k) for k in SESSION_CUTOFFS}
 
 
 def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:

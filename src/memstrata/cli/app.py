@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memstrata._version import __version__
-from memstrata.cli import operate, recall, remember
+from memstrata.cli import browse, operate, recall, remember
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
 
@@ -23,14 +23,20 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("create", _REMEMBER, remember.create),
     ("update", _REMEMBER, remember.update),
     ("retire", _REMEMBER, remember.retire),
+    ("decide", _REMEMBER, remember.decide),
     ("undo", _REMEMBER, remember.undo),
     ("forget", _REMEMBER, remember.forget),
     ("search", _RECALL, recall.search),
     ("context", _RECALL, recall.context),
-    ("get", _RECALL, recall.get),
-    ("list", _RECALL, recall.list_),
-    ("messages", _RECALL, recall.messages),
-    ("history", _RECALL, recall.history),
+    ("timeline", _RECALL, recall.timeline),
+    ("count", _RECALL, recall.count),
+    ("get", _RECALL, browse.get),
+    ("list", _RECALL, browse.list_),
+    ("messages", _RECALL, browse.messages),
+    ("episodes", _RECALL, browse.episodes),
+    ("entities", _RECALL, browse.entities),
+    ("review", _RECALL, browse.review),
+    ("history", _RECALL, browse.history),
     ("batches", _RUN, operate.batches),
     ("wait-for", _RUN, operate.wait_for),
     ("retry", _RUN, operate.retry),
@@ -57,6 +63,10 @@ bench = typer.Typer(help="Measure recall and speed.", no_args_is_help=True, rich
 for _name, _panel, _function in _COMMANDS:
     app.command(_name, rich_help_panel=_panel)(shared(_function))
 bench.command("locomo")(shared(operate.bench_locomo))
+bench.command("longmemeval")(shared(operate.bench_longmemeval))
+bench.command("madial")(shared(operate.bench_madial))
+bench.command("precisionmembench")(shared(operate.bench_precisionmembench))
+bench.command("ablation")(shared(operate.bench_ablation))
 bench.command("speed")(shared(operate.bench_speed))
 app.add_typer(bench, name="bench", rich_help_panel=_RUN)
 

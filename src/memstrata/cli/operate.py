@@ -17,7 +17,11 @@ from memstrata.errors import MemstrataError
 
 __all__ = [
     "batches",
+    "bench_ablation",
     "bench_locomo",
+    "bench_longmemeval",
+    "bench_madial",
+    "bench_precisionmembench",
     "bench_speed",
     "doctor",
     "dump",
@@ -34,6 +38,17 @@ BatchId = Annotated[str, typer.Argument(help="The batch.", show_default=False)]
 Out = Annotated[
     Path | None, typer.Option(help="Write the figures to this file as JSON.", show_default=False)
 ]
+
+Data = Annotated[
+    Path,
+    typer.Option(
+        help="The data set: a file of it, or a folder that has it.",
+        envvar="MEMSTRATA_DATA",
+        show_default=False,
+    ),
+]
+Depth = Annotated[int, typer.Option(help="How many messages each search returns.")]
+Infer = Annotated[bool, typer.Option(help="Make records and episodes of the messages too.")]
 
 
 def batches(
@@ -173,22 +188,54 @@ def kinds(call: Call) -> None:
 def bench_locomo(
     call: Call,
     *,
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="A LoCoMo file, or the folder that has it.",
-            envvar="MEMSTRATA_DATA",
-            show_default=False,
-        ),
-    ],
+    data: Data,
     out: Out = None,
-    limit: Annotated[int, typer.Option(help="How many messages each search returns.")] = 50,
+    limit: Depth = 50,
+    foreign: Annotated[
+        int, typer.Option(help="How many questions of the others each memory is asked.")
+    ] = 100,
+    infer: Infer = False,
 ) -> None:
     """Measure how well evidence is found, on the LoCoMo conversations."""
-    locomo = importlib.import_module("memstrata.bench.locomo")
-    figures = locomo.run_locomo(
-        data, out, call.settings.embedder, limit=limit, console=_beside(call)
-    )
+    _bench(call, "locomo", data, out, limit=limit, foreign=foreign, infer=infer)
+
+
+def bench_longmemeval(
+    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = False
+) -> None:
+    """Measure how well evidence is found, on all LongMemEval sessions as one memory."""
+    _bench(call, "longmemeval", data, out, limit=limit, infer=infer)
+
+
+def bench_madial(
+    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = False
+) -> None:
+    """Measure what a dialogue brings to mind, on MADial-Bench in English and Chinese."""
+    _bench(call, "madial", data, out, limit=limit, infer=infer)
+
+
+def bench_precisionmembench(
+    call: Call,
+    *,
+    data: Data,
+    out: Out = None,
+    threshold: Annotated[
+        float, typer.Option(help="The score from which a belief counts as found.")
+    ] = 0.5,
+) -> None:
+    """Measure whether what is about a query is returned and nothing else, on PrecisionMemBench."""
+    _bench(call, "precisionmembench", data, out, threshold=threshold)
+
+
+def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = False) -> None:
+    """Measure what each signal of recall is worth, on LoCoMo, LongMemEval and MADial-Bench."""
+    _bench(call, "ablation", data, out, infer=infer)
+
+
+def _bench(call: Call, name: str, data: Path, out: Path | None, **settings: float) -> None:
+    """Run the benchmark of this name; what it measures with is loaded only now."""
+    run = getattr(importlib.import_module(f"memstrata.bench.{name}"), f"run_{name}")
+    figures = run(data, out, call.settings.embedder, console=_beside(call), **settings)
     _figures(call, figures)
 
 

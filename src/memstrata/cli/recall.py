@@ -1,4 +1,4 @@
-"""Commands that read: `search`, `context`, `get`, `list`, `messages`, `history`."""
+"""Commands that find: `search`, `context`, `timeline`, `count`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from memstrata.cli.call import Call
 from memstrata.cli.output import safe
 from memstrata.cli.reading import filters, read_text
 
-__all__ = ["context", "get", "history", "list_", "messages", "search"]
+__all__ = [
+    "Filters",
+    "Kind",
+    "Limit",
+    "Session",
+    "Since",
+    "Until",
+    "context",
+    "count",
+    "search",
+    "timeline",
+]
 
 Kind = Annotated[
     list[str] | None, typer.Option(help="Only this kind; repeatable.", show_default=False)
@@ -27,9 +38,6 @@ Now = Annotated[
     str | None, typer.Option(help="When the question is asked.", show_default="the clock")
 ]
 Limit = Annotated[int, typer.Option(help="At most so many.")]
-Cursor = Annotated[
-    str | None, typer.Option(help="Go on where the last page ended.", show_default=False)
-]
 
 
 def _words(text: str) -> str:
@@ -45,7 +53,9 @@ def search(
     kind: Kind = None,
     stratum: Annotated[
         list[str] | None,
-        typer.Option(help="messages or records; repeatable.", show_default="both"),
+        typer.Option(
+            help="messages, episodes or records; repeatable.", show_default="messages and records"
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(help="hybrid, embedding, bm25 or string_match.")
@@ -120,66 +130,35 @@ def context(
         call.note(f"{len(made.dropped)} found beyond the budget of {max_tokens} tokens")
 
 
-def get(
+def timeline(
     call: Call,
-    id: Annotated[str, typer.Argument(help="A message or record.", show_default=False)],
-) -> None:
-    """Show everything about one message or record."""
-    found, zone = call.zoned(lambda memory: memory.get(id))
-    call.show(found, lambda: render.whole(found, zone))
-
-
-def list_(
-    call: Call,
+    query: Annotated[
+        str, typer.Argument(help="The question; `-` is standard input.", show_default=False)
+    ],
     *,
-    kind: Kind = None,
-    filters_: Filters = None,
-    lifecycle: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="current, past, review or retired; repeatable.",
-            show_default="all but retired",
-        ),
-    ] = None,
-    limit: Limit = 100,
-    cursor: Cursor = None,
-) -> None:
-    """List records in the order they were first written."""
-    asked: dict[str, Any] = {"kinds": kind, "filters": filters(filters_), "limit": limit}
-    asked |= {"lifecycles": lifecycle} if lifecycle else {}
-    page, zone = call.zoned(lambda memory: memory.list(cursor=cursor, **asked))
-    call.show(page, lambda: render.records(page, zone))
-
-
-def messages(
-    call: Call,
-    *,
-    session: Session = None,
-    filters_: Filters = None,
     since: Since = None,
     until: Until = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Undone messages too.")] = False,
-    limit: Limit = 100,
-    cursor: Cursor = None,
+    now: Now = None,
+    limit: Limit = 50,
 ) -> None:
-    """List the original messages in the order they happened."""
-    asked: dict[str, Any] = {
-        "session_id": session,
-        "filters": filters(filters_),
-        "since": since,
-        "until": until,
-        "hidden": hidden,
-        "limit": limit,
-        "cursor": cursor,
-    }
-    page, zone = call.zoned(lambda memory: memory.messages(**asked))
-    call.show(page, lambda: render.messages(page, zone))
+    """Show the dated events that have to do with a question, in order of time."""
+    words = _words(query)
+    events, zone = call.zoned(
+        lambda memory: memory.timeline(words, since=since, until=until, now=now, limit=limit),
+        embeds=True,
+    )
+    call.show(events, lambda: render.events(events, zone))
 
 
-def history(
+def count(
     call: Call,
-    id: Annotated[str, typer.Argument(help="A record or message.", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(help="How many … ; `-` is standard input.", show_default=False)
+    ],
+    *,
+    now: Now = None,
 ) -> None:
-    """Show every change of a record, oldest first: who, why, before and after."""
-    log, zone = call.zoned(lambda memory: memory.history(id))
-    call.show(log, lambda: render.changes(log, zone))
+    """Count what a question asks the number of, with evidence; or say that memory cannot tell."""
+    words = _words(query)
+    counted = call.scoped(lambda memory: memory.count(words, now=now), reads=True)
+    call.show(counted, lambda: render.count(counted))

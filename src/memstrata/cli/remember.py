@@ -1,10 +1,10 @@
-"""Commands that write: `add`, `create`, `update`, `retire`, `undo`, `forget`, `set-user`."""
+"""Commands that write: from `add` and `create` to `undo`, `forget` and `set-user`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
     from memstrata.records import ErasureReceipt, Receipt
 
-__all__ = ["add", "create", "forget", "retire", "set_user", "undo", "update"]
+__all__ = ["add", "create", "decide", "forget", "retire", "set_user", "undo", "update"]
 
 Reason = Annotated[str, typer.Option(help="Why, for the change log.", show_default=False)]
 Actor = Annotated[str, typer.Option(help="Who, for the change log.")]
@@ -79,7 +79,7 @@ def add(
     metadata: Metadata = None,
     trust: Trusted = None,
     kind: Distilled = None,
-    infer: Annotated[bool, typer.Option(help="Distil records, once that is there.")] = True,
+    infer: Annotated[bool, typer.Option(help="Distil episodes, records and entities.")] = True,
     wait: Annotated[bool, typer.Option(help="Wait for vectors, not only for the disk.")] = True,
     idempotency_key: Annotated[
         str | None, typer.Option(help="The same key is stored once.", show_default=False)
@@ -241,10 +241,7 @@ def update(
     actor: Actor = "user",
 ) -> None:
     """Change fields of a record, by its kind's rule; with valid_from, a fact gets a successor."""
-    changed = assignments(fields, "field")
-    clash = sorted(changed.keys() & {"record_id", "if_version", "actor", "reason"})
-    if clash:
-        raise InvalidInput(f"a record has no field {', '.join(clash)}")
+    changed = _changed(fields, {"record_id", "if_version", "actor", "reason"})
     receipt = call.scoped(
         lambda memory: memory.update(
             record_id, if_version=if_version, reason=reason, actor=actor, **changed
@@ -264,6 +261,50 @@ def retire(
     """Stop believing a record; it stays in its history."""
     receipt = call.scoped(
         lambda memory: memory.retire(record_id, reason=reason, actor=actor), reads=True
+    )
+    _show(call, receipt)
+
+
+def _changed(fields: Sequence[str], taken: Set[str]) -> Mapping[str, Any]:
+    """Fields to change; `taken` are the verb's own arguments, which no field is called by."""
+    changed = assignments(fields, "field")
+    clash = sorted(changed.keys() & taken)
+    if clash:
+        raise InvalidInput(f"a record has no field {', '.join(clash)}")
+    return changed
+
+
+def decide(
+    call: Call,
+    record_id: Annotated[str, typer.Argument(help="A record in review.", show_default=False)],
+    decision: Annotated[
+        str, typer.Argument(help="accept, correct, reject or merge.", show_default=False)
+    ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(help="With correct: field=text or field:=JSON.", show_default=False),
+    ] = None,
+    *,
+    into: Annotated[
+        str | None,
+        typer.Option(help="With merge: the record that takes it in.", show_default=False),
+    ] = None,
+    reason: Reason = "",
+    actor: Actor = "user",
+) -> None:
+    """Decide on a record that waits in `review`; accepted, it ends what it contradicts."""
+    taken = {"record_id", "decision", "into", "actor", "reason"}
+    changed = _changed(fields or (), taken)
+    receipt = call.scoped(
+        lambda memory: memory.decide(
+            record_id,
+            decision,  # pyright: ignore[reportArgumentType]  # the verb checks it
+            into=into,
+            reason=reason,
+            actor=actor,
+            **changed,
+        ),
+        reads=True,
     )
     _show(call, receipt)
 

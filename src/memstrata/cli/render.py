@@ -20,9 +20,13 @@ from memstrata.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from memstrata.recall.count import Count, Counted
+    from memstrata.recall.timeline import Event
     from memstrata.records import (
         Batch,
         Change,
+        Entity,
+        Episode,
         ErasureReceipt,
         Evidence,
         Hit,
@@ -31,18 +35,24 @@ if TYPE_CHECKING:
         Receipt,
         Record,
         Results,
+        Review,
     )
 
 __all__ = [
     "amounts",
     "batches",
     "changes",
+    "count",
+    "entities",
+    "episodes",
     "erasure",
+    "events",
     "hits",
     "messages",
     "one_batch",
     "receipt",
     "records",
+    "reviews",
     "skipped",
     "whole",
 ]
@@ -51,7 +61,7 @@ _LONG = 600
 _OF_A_VERSION = frozenset(
     {"text", "version", "fields", "fingerprint", "recorded_at", "closed_at", "batch_id", "evidence"}
 )
-_APART = ("content", "text", "fingerprint")
+_APART = ("content", "summary", "text", "fingerprint")
 
 
 def hits(results: Results, zone: tzinfo, *, explain: bool) -> str:
@@ -83,6 +93,9 @@ def _source(hit: Hit) -> list[str | None]:
     if hit.message is not None:
         session = hit.message.session_id
         return [hit.message.speaker, f"session {session}" if session else None]
+    if hit.episode is not None:
+        session = hit.episode.session_id
+        return ["episode", f"session {session}" if session else None]
     return [hit.kind, _lifecycle(hit.record)]
 
 
@@ -135,19 +148,111 @@ def _when(record: Record, zone: tzinfo) -> str:
     return join([stamp(start, zone), end and f"until {stamp(end, zone)}"], " ")
 
 
+def episodes(page: Page[Episode], zone: tzinfo) -> str:
+    """Episodes in their order: title, when, and the summary."""
+    if not page.items:
+        return "no episodes"
+    return "\n\n".join([*(_episode(each, zone) for each in page.items), *_more(page)])
+
+
+def _episode(episode: Episode, zone: tzinfo) -> str:
+    head = join([episode.title, "open" if episode.open else None])
+    about = join(
+        [
+            episode.session_id and f"session {episode.session_id}",
+            f"{stamp(episode.started_at, zone)} until {stamp(episode.ended_at, zone)}",
+            plural(len(episode.message_ids), "message"),
+        ]
+    )
+    summary = safe(shorten(episode.summary, _LONG))
+    return "\n".join(
+        [
+            f"{bold(safe(head))}  {dim(episode.id)}",
+            *([indented(summary)] if summary else []),
+            indented(dim(safe(about))),
+        ]
+    )
+
+
+def entities(page: Page[Entity]) -> str:
+    """People, places and named things: how often they are mentioned, and by what."""
+    if not page.items:
+        return "no entities"
+    return "\n\n".join([*(_entity(each) for each in page.items), *_more(page)])
+
+
+def _entity(entity: Entity) -> str:
+    also = f"also {', '.join(entity.aliases)}" if entity.aliases else None
+    head = join([entity.name, entity.type, plural(entity.mentions, "mention"), also])
+    lines = [f"{bold(safe(head))}  {dim(entity.id)}"]
+    lines += [indented(dim(each)) for each in entity.sources]
+    return "\n".join(lines)
+
+
+def reviews(page: Page[Review], zone: tzinfo) -> str:
+    """What waits for a decision: the record, why it waits, and what stands against it."""
+    if not page.items:
+        return "nothing waits for a decision"
+    return "\n\n".join([*(_waiting(each, zone) for each in page.items), *_more(page)])
+
+
+def _waiting(review: Review, zone: tzinfo) -> str:
+    lines = [_record(review.record, zone)]
+    if review.reason:
+        lines.append(indented(f"waits: {safe(review.reason)}"))
+    if review.record.evidence:
+        lines.append(indented(dim(f"from {safe(_evidence(review.record.evidence))}")))
+    lines += [indented(f"against {_record(rival, zone)}") for rival in review.rivals]
+    return "\n".join(lines)
+
+
+def events(told: Sequence[Event], zone: tzinfo) -> str:
+    """Events in order of time: when, what, and which record or message tells it."""
+    if not told:
+        return "no dated events were found"
+    return "\n\n".join(_event(each, zone) for each in told)
+
+
+def _event(event: Event, zone: tzinfo) -> str:
+    until = f"until {stamp(event.until, zone)}" if event.until else None
+    return "\n".join(
+        [
+            bold(join([stamp(event.when, zone), until], " ")),
+            indented(safe(shorten(event.text, _LONG))),
+            indented(dim(join([event.kind, event.id]))),
+        ]
+    )
+
+
+def count(counted: Count) -> str:
+    """The number, the things that make it with their evidence, and what it rests on."""
+    number = "cannot tell" if counted.value is None else f"{counted.value:,}"
+    things = [_counted(place, each) for place, each in enumerate(counted.items, 1)]
+    note = counted.note.removeprefix("cannot tell: ")
+    return "\n".join([bold(number), *things, dim(safe(note))])
+
+
+def _counted(place: int, thing: Counted) -> str:
+    lines = [f"{place}. {safe(shorten(thing.text, _LONG))}", indented(dim(join(thing.ids)))]
+    if thing.evidence:
+        lines.append(indented(dim(f"from {safe(_evidence(thing.evidence))}")))
+    return "\n".join(lines)
+
+
 def _more(page: Page[Any]) -> list[str]:
     return [dim(f"there are more: --cursor {page.next}")] if page.next else []
 
 
-def whole(found: Message | Record, zone: tzinfo) -> str:
-    """Everything that is known of one message or record."""
+def whole(found: Message | Record | Episode, zone: tzinfo) -> str:
+    """Everything that is known of one message, record or episode."""
     rows: list[str] = []
     for name in type(found).model_fields:
         item = getattr(found, name)
         if name not in _APART and item not in (None, "", [], {}):
             text = _evidence(item) if name == "evidence" else _value(item, zone)
             rows.append(f"{name:14}{safe(text)}".replace("\n", "\n" + " " * 14))
-    text = getattr(found, "content", None) or getattr(found, "text", "")
+    texts = (getattr(found, name, None) for name in ("content", "summary", "text"))
+    text = next((text for text in texts if text), "")
     return "\n".join([*rows, "", safe(text)])
 
 
@@ -193,7 +298,7 @@ def _change(change: Change) -> str:
     versions = ""
     if change.version_before is not None or change.version_after is not None:
         versions = f"version {change.version_after or '-'}"
-    return join([change.op, change.target_id, versions])
+    return join([change.op, change.target_id, versions, change.reason])
 
 
 def changes(log: Sequence[Change], zone: tzinfo) -> str:

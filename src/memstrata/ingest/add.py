@@ -16,6 +16,7 @@ from memstrata.passages import limits_of
 from memstrata.records import (
     Batch,
     Change,
+    Episode,
     JsonObject,
     Ledger,
     Message,
@@ -32,12 +33,6 @@ from memstrata.turns import as_list
 __all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
 
 _POLL = (0.002, 0.1)
-_NOT_DISTILLED = Skipped(
-    index=None,
-    stored=True,
-    reason="this version stores and finds messages and distils no records from them yet; "
-    "infer=False says the same without this note",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ async def add(runtime: Runtime, scope: Scope, zone: tzinfo, request: Request) ->
     done = await runtime.store.append(
         scope, _batch(runtime, defaults, request, prepared), prepared.drafts
     )
-    receipt = _receipt(done, prepared, request)
+    receipt = _receipt(done, prepared)
     if request.wait:
         receipt = await settle(runtime, scope, receipt)
     elif receipt.state == "pending":
@@ -100,25 +95,24 @@ def _batch(runtime: Runtime, defaults: Defaults, request: Request, prepared: Pre
         verb="add",
         actor="agent" if defaults.user_id is None else "user",
         at=runtime.now(),
-        state="pending" if runtime.model is not None else "done",
+        state="pending" if request.infer or runtime.model is not None else "done",
         request=wanted,
         digest=prepared.digest,
         idempotency_key=request.idempotency_key,
     )
 
 
-def _receipt(done: Appended, prepared: Prepared, request: Request) -> Receipt:
+def _receipt(done: Appended, prepared: Prepared) -> Receipt:
     known = [
         Skipped(index=index, reason=reason, id=done.ids.get(index))
         for index, reason in done.known.items()
     ]
     skipped = sorted([*prepared.skipped, *known], key=lambda item: item.index or 0)
-    fresh = len(done.known) < len(prepared.drafts)
     return Receipt(
         batch_id=done.batch_id,
         state=done.state,
         message_ids=[done.ids[draft.index] for draft in prepared.drafts if draft.index in done.ids],
-        skipped=[*skipped, *([_NOT_DISTILLED] if request.infer and fresh else [])],
+        skipped=skipped,
     )
 
 
@@ -143,8 +137,17 @@ async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
     except StoreUnavailable as error:
         reason = f"stored, and waits for its vectors: {error}"
         return receipt.model_copy(update={"state": "pending", "reason": reason})
+    found = await runtime.store.changes(view_of(scope), receipt.batch_id)
+    changes = receipt.changes or [change for _, change in found]
+    made = (change.target_id for change in changes if change.version_after is not None)
     return receipt.model_copy(
-        update={"state": batch.state, "reason": batch.reason, "ledger": spent}
+        update={
+            "state": batch.state,
+            "reason": batch.reason,
+            "ledger": spent,
+            "changes": changes,
+            "record_ids": list(dict.fromkeys([*receipt.record_ids, *made])),
+        }
     )
 
 
@@ -201,7 +204,7 @@ async def retry(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:
     return await wait_for(runtime, scope, batch_id, None)
 
 
-def appended(message: Message | Record) -> Change:
+def appended(message: Message | Record | Episode) -> Change:
     """The one change in a message's history: that it was appended."""
     return Change(
         id=f"chg_{message.id}",

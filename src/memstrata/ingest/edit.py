@@ -10,8 +10,15 @@ from pydantic import ValidationError
 
 from memstrata.arguments import Signature, moment
 from memstrata.errors import Conflict, InvalidInput, NotFound
+from memstrata.ingest.distil import narrator
+from memstrata.ingest.versions import (
+    COMMON,
+    LONGEST_TITLE,
+    evidence_from,
+    new_record,
+    put_version,
+)
 from memstrata.kinds import KINDS, KindModel, explain, kind_of, parse
-from memstrata.passages import limits_of, passages_of
 from memstrata.records import Change, Evidence, Receipt, Record, Scope, Skipped
 from memstrata.runtime import Runtime, new_id, view_of
 from memstrata.store.ports import (
@@ -25,29 +32,25 @@ from memstrata.store.ports import (
 )
 from memstrata.text.clean import clean_json, shorten
 
-__all__ = ["create", "retire", "undo", "update"]
+__all__ = ["commit", "create", "current", "new_batch", "retire", "retired", "undo", "update"]
 
-_COMMON = frozenset(KindModel.model_fields) - {"evidence"}
-LONGEST_TITLE = 500
 _CARRIED = ("supersedes", "superseded_by", "lifecycle", "retired_at")
 """What an edit of the fields leaves as it is."""
 
 
-def _batch(runtime: Runtime, verb: str, actor: str) -> NewBatch:
-    state = "pending" if runtime.model is not None else "done"
-    return NewBatch(new_id("batch"), verb, actor, runtime.now(), state)
+def new_batch(runtime: Runtime, verb: str, actor: str) -> NewBatch:
+    """A batch that waits for its vectors."""
+    return NewBatch(new_id("batch"), verb, actor, runtime.now(), "pending")
 
 
-async def _commit(
+async def commit(
     runtime: Runtime, scope: Scope, batch: NewBatch, writes: Sequence[Write]
 ) -> Receipt:
-    changes = await runtime.store.apply(scope, batch, writes)
+    """Write, and say what was written."""
+    narrate = narrator(await runtime.zone_of(scope))
+    changes = await runtime.store.apply(scope, batch, writes, narrate)
     ids = dict.fromkeys(write.record.id for write in writes if isinstance(write, PutVersion))
     return Receipt(batch_id=batch.id, state=batch.state, record_ids=list(ids), changes=changes)
-
-
-def _evidence(given: Sequence[Evidence | str]) -> list[Evidence]:
-    return [Evidence(source_id=item) if isinstance(item, str) else item for item in given]
 
 
 def _in_zone(model: KindModel, zone: tzinfo) -> KindModel:
@@ -69,43 +72,6 @@ def _clean(model: KindModel) -> KindModel:
         for name, value in given.items()
     }
     return type(model).model_validate(cleaned)
-
-
-def _record(
-    runtime: Runtime, scope: Scope, model: KindModel, batch: NewBatch, old: Record | None
-) -> Record:
-    at = runtime.clock() if old is None else max(runtime.clock(), old.recorded_at)
-    common = {name: getattr(model, name) for name in _COMMON if name != "title"}
-    return Record(
-        id=new_id(model.prefix) if old is None else old.id,
-        user_id=scope.user_id,
-        agent_id=scope.agent_id,
-        kind=model.name_of_kind,
-        version=1 if old is None else old.version + 1,
-        title=shorten(model.heading(), LONGEST_TITLE),
-        text=model.body(),
-        fields=model.fields(),
-        recorded_at=at,
-        created_at=at if old is None else old.created_at,
-        fingerprint=model.fingerprint(),
-        evidence=_evidence(model.evidence),
-        batch_id=batch.id,
-        **common,
-    )
-
-
-def _put(
-    runtime: Runtime, record: Record, op: str, *, old: Record | None = None, reason: str = ""
-) -> PutVersion:
-    return PutVersion(
-        record=record,
-        expected=None if old is None else old.version,
-        op=op,
-        passages=passages_of(record, limits_of(runtime.embedder)),
-        reason=reason,
-        evidence=tuple(item.source_id for item in record.evidence),
-        same_text=old is not None and (old.text, old.title) == (record.text, record.title),
-    )
 
 
 async def _once_more(attempt: Callable[[], Awaitable[Receipt]]) -> Receipt:
@@ -130,19 +96,19 @@ async def create(
 
 async def _create(runtime: Runtime, scope: Scope, model: KindModel, by: Signature) -> Receipt:
     same = await runtime.store.same_record(scope, model.fingerprint(), runtime.now())
-    batch = _batch(runtime, "create", by.actor)
+    batch = new_batch(runtime, "create", by.actor)
     if same is None:
-        new = _record(runtime, scope, model, batch, None)
-        return await _commit(
-            runtime, scope, batch, [_put(runtime, new, "create", reason=by.reason)]
+        new = new_record(runtime, scope, model, batch.id, None)
+        return await commit(
+            runtime, scope, batch, [put_version(runtime, new, "create", reason=by.reason)]
         )
     record_id, text = same
     if text != model.body():
         raise Conflict(
             f"{model.name_of_kind} {model.heading()!r} is there already as {record_id}: update it"
         )
-    link = LinkEvidence(record_id, tuple(_evidence(model.evidence)), by.reason)
-    receipt = await _commit(runtime, scope, batch, [link] if link.evidence else [])
+    link = LinkEvidence(record_id, tuple(evidence_from(model.evidence)), by.reason)
+    receipt = await commit(runtime, scope, batch, [link] if link.evidence else [])
     skipped = Skipped(index=0, reason="exactly this record is stored already", id=record_id)
     return receipt.model_copy(update={"record_ids": [record_id], "skipped": [skipped]})
 
@@ -166,7 +132,7 @@ def _as_model(record: Record, changes: Mapping[str, Any]) -> KindModel:
             f"{', '.join(sorted(known))}"
         )
     values: dict[str, Any] = {**record.fields}
-    values.update({name: getattr(record, name) for name in _COMMON if name != "title"})
+    values.update({name: getattr(record, name) for name in COMMON if name != "title"})
     if record.title != shorten(_untitled(record).heading(), LONGEST_TITLE):
         values["title"] = record.title
     metadata = changes.get("metadata")
@@ -212,18 +178,18 @@ async def _update(
     _expect(old, if_version)
     model = _clean(_in_zone(_as_model(old, changes), await runtime.zone_of(scope)))
     model.admit()
-    batch = _batch(runtime, "update", by.actor)
+    batch = new_batch(runtime, "update", by.actor)
     if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
         writes = _supersede(runtime, owner, old, model, batch, by.reason)
-        return await _commit(runtime, owner, batch, writes)
-    new = _record(runtime, owner, model, batch, old)
+        return await commit(runtime, owner, batch, writes)
+    new = new_record(runtime, owner, model, batch.id, old)
     new = new.model_copy(update={name: getattr(old, name) for name in _CARRIED})
     if _says_the_same(old, new):
         skipped = Skipped(index=0, reason="the record says this already", id=old.id)
-        empty = await _commit(runtime, owner, batch, [])
+        empty = await commit(runtime, owner, batch, [])
         return empty.model_copy(update={"record_ids": [old.id], "skipped": [skipped]})
-    return await _commit(
-        runtime, owner, batch, [_put(runtime, new, "update", old=old, reason=by.reason)]
+    return await commit(
+        runtime, owner, batch, [put_version(runtime, new, "update", old=old, reason=by.reason)]
     )
 
 
@@ -248,7 +214,7 @@ def _supersede(
     """The old fact ends when the new one begins, and each is linked to the other."""
     if old.superseded_by is not None:
         raise Conflict(f"record {old.id} has a successor already: update {old.superseded_by}")
-    new = _record(runtime, scope, model, batch, None)
+    new = new_record(runtime, scope, model, batch.id, None)
     begun = new.valid_from is None or new.valid_from <= new.recorded_at
     ended = old.model_copy(
         update={
@@ -261,8 +227,8 @@ def _supersede(
     )
     new = new.model_copy(update={"supersedes": old.id})
     return [
-        _put(runtime, ended, "end", old=old, reason=reason),
-        _put(runtime, new, "supersede", reason=reason),
+        put_version(runtime, ended, "end", old=old, reason=reason),
+        put_version(runtime, new, "supersede", reason=reason),
     ]
 
 
@@ -275,7 +241,13 @@ async def _retire(runtime: Runtime, scope: Scope, record_id: str, by: Signature)
     owner, old = await current(runtime, scope, record_id)
     if old.lifecycle == "retired":
         raise Conflict(f"record {record_id} is retired already")
-    batch = _batch(runtime, "retire", by.actor)
+    batch = new_batch(runtime, "retire", by.actor)
+    gone = retired(runtime, old, batch, by.reason)
+    return await commit(runtime, owner, batch, [gone])
+
+
+def retired(runtime: Runtime, old: Record, batch: NewBatch, reason: str) -> PutVersion:
+    """The write that retires a record."""
     at = max(runtime.clock(), old.recorded_at)
     gone = old.model_copy(
         update={
@@ -286,9 +258,7 @@ async def _retire(runtime: Runtime, scope: Scope, record_id: str, by: Signature)
             "evidence": [],
         }
     )
-    return await _commit(
-        runtime, owner, batch, [_put(runtime, gone, "retire", old=old, reason=by.reason)]
-    )
+    return put_version(runtime, gone, "retire", old=old, reason=reason)
 
 
 async def undo(
@@ -306,17 +276,17 @@ async def undo(
             raise Conflict(f"batch {batch.id} is undone already")
     else:
         owner = found[0][0]
-    new_batch = _batch(runtime, "undo", by.actor)
+    taking = new_batch(runtime, "undo", by.actor)
     changes = [change for _, change in found]
     steps = _net(await _with_later(runtime, scope, changes) if cascade else changes)
     writes: list[Write] = []
     for change in steps:
-        writes.extend(await _inverse(runtime, owner, change, new_batch, cascade=cascade))
+        writes.extend(await _inverse(runtime, owner, change, taking, cascade=cascade))
     if batch is not None and batch.messages:
         writes.append(ShowMessages(batch.id, visible=False, op="hide"))
     if not writes:
         raise Conflict(f"{batch_or_change} changed nothing that could be taken back")
-    return await _commit(runtime, owner, new_batch, writes)
+    return await commit(runtime, owner, taking, writes)
 
 
 def _versioned(change: Change) -> bool:
@@ -398,7 +368,7 @@ async def _inverse(
             "evidence": [],
         }
     )
-    return [_put(runtime, again, "undo", old=standing, reason=reason)]
+    return [put_version(runtime, again, "undo", old=standing, reason=reason)]
 
 
 async def _check_newest(

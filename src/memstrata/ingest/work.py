@@ -1,4 +1,4 @@
-"""Working off batches: vectors for what was appended (distilling comes with its managers)."""
+"""Working off batches: vectors for what was appended, what is distilled from it, its vectors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import anyio.to_thread
 import numpy as np
 
 from memstrata.errors import ModelFailed
+from memstrata.ingest.distil import distil
 from memstrata.models.base import Embedder
 from memstrata.passages import embedded_text
 from memstrata.records import Ledger, Scope
@@ -54,6 +55,8 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
     calls = 0
     try:
         calls = await _embed_pending(runtime, lease)
+        await distil(runtime, lease)
+        calls += await _embed_pending(runtime, lease)
     except ModelFailed as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now())
     except BaseException:

@@ -108,6 +108,11 @@ class KindModel(BaseModel):
         return "version"
 
     @classmethod
+    def about(cls, record: Record) -> str | None:
+        """Whose fact or deed it is, None where that is nobody's."""
+        return None
+
+    @classmethod
     def render(cls, record: Record) -> str:
         """One record as it stands in a prompt (plain text, one or more lines)."""
         return record.text

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from memstrata.kinds.base import Instant, KindModel
+from memstrata.records import Record
 
 __all__ = ["Episodic"]
 
@@ -39,3 +40,8 @@ class Episodic(KindModel):
     def identity(self) -> tuple[JsonValue, ...]:
         when = self.occurred_at.isoformat() if self.occurred_at else None
         return (*super().identity(), when)
+
+    @classmethod
+    def about(cls, record: Record) -> str | None:
+        about = record.fields.get("actor")
+        return about if isinstance(about, str) else None

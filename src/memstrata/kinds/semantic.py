@@ -61,3 +61,8 @@ class Semantic(KindModel):
     def revise(cls, old: Record, new: KindModel, touched: frozenset[str]) -> Revision:
         dated = "valid_from" in touched and new.valid_from is not None
         return "supersede" if dated and new.fields() != old.fields else "version"
+
+    @classmethod
+    def about(cls, record: Record) -> str | None:
+        about = record.fields.get("subject")
+        return about if isinstance(about, str) else None

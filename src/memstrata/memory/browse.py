@@ -7,27 +7,35 @@ from datetime import datetime
 from typing import Any
 
 from memstrata.arguments import (
+    check_choice,
     check_choices,
     check_flag,
     check_id,
     check_key,
     check_limit,
+    check_text,
     moment,
 )
 from memstrata.errors import NotFound
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
+from memstrata.ingest import review as reviewing
 from memstrata.kinds import KINDS
 from memstrata.records import (
     Change,
+    Entity,
+    EntityType,
+    Episode,
     Message,
     Page,
     Record,
+    Review,
     micros,
 )
 from memstrata.runtime import view_of
 from memstrata.store.filters import parse_filter
-from memstrata.store.read import EVER, Listing
+from memstrata.store.views import EVER, Listing
+from memstrata.text.names import normal_form
 
 __all__ = ["Browsing"]
 
@@ -40,13 +48,13 @@ class Browsing(Handle):
 
     async def get(
         self, id: str, *, user_id: str | None = None, agent_id: str | None = None
-    ) -> Message | Record:
-        """One message or record by id; `NotFound` if it is not in this scope."""
+    ) -> Message | Record | Episode:
+        """One message, record or episode by id; `NotFound` if it is not in this scope."""
         scope = self._scope(user_id, agent_id)
         key = check_key("id", id)
         found = (await self._runtime.store.get(view_of(scope), [key])).get(key)
         if found is None:
-            raise NotFound(f"no message or record {key} in this scope")
+            raise NotFound(f"no message, record or episode {key} in this scope")
         return found
 
     async def list(
@@ -98,6 +106,71 @@ class Browsing(Handle):
             until=EVER[1] if end is None else micros(end),
         )
         return await self._runtime.store.list_messages(view_of(scope), listing)
+
+    async def episodes(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        since: _When = None,
+        until: _When = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Episode]:
+        """Runs of messages about one thing, in the order they began, with title and summary."""
+        scope = self._scope(user_id, agent_id)
+        zone = await self._runtime.zone_of(scope)
+        start, end = moment("since", since, zone), moment("until", until, zone)
+        listing = Listing(
+            limit=check_limit("limit", limit),
+            cursor=cursor,
+            session_id=check_id("session_id", session_id),
+            since=EVER[0] if start is None else micros(start),
+            until=EVER[1] if end is None else micros(end),
+        )
+        return await self._runtime.store.list_episodes(view_of(scope), listing)
+
+    async def entities(
+        self,
+        name: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        type: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Entity]:
+        """People, places and named things, the most mentioned first, and what mentions them.
+
+        `name` asks what that name, in any of its spellings, is linked to.
+        """
+        listing = Listing(limit=check_limit("limit", limit), cursor=cursor)
+        spelling = None if name is None else [normal_form(check_text("name", name))]
+        return await self._runtime.store.list_entities(
+            view_of(self._scope(user_id, agent_id)),
+            listing,
+            type=None if type is None else check_choice("type", type, EntityType),
+            normals=spelling,
+        )
+
+    async def review(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Review]:
+        """What could not be decided, oldest first, with what stands against it; see `decide`."""
+        scope = self._scope(user_id, agent_id)
+        listing = Listing(
+            limit=check_limit("limit", limit),
+            cursor=cursor,
+            kinds=tuple(KINDS),
+            lifecycles=("review",),
+        )
+        return await reviewing.waiting(self._runtime, scope, listing)
 
     async def history(
         self, id: str, *, user_id: str | None = None, agent_id: str | None = None

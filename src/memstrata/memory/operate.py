@@ -27,7 +27,7 @@ from memstrata.records import (
 )
 from memstrata.runtime import view_of, zone_named
 from memstrata.store.ports import View
-from memstrata.store.read import Listing
+from memstrata.store.views import Listing
 
 __all__ = ["Operating"]
 

@@ -21,10 +21,13 @@ from memstrata.handle import Handle
 from memstrata.kinds import KINDS
 from memstrata.recall import context as contexts
 from memstrata.recall import find as finding
+from memstrata.recall.count import Count, count_things
+from memstrata.recall.timeline import Event, order_events
 from memstrata.records import (
     Context,
     Method,
     Results,
+    Scope,
     Stratum,
 )
 from memstrata.store.filters import parse_filter
@@ -33,6 +36,10 @@ __all__ = ["Recalling"]
 
 _Messages = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 _When = datetime | str | None
+
+
+_OVERVIEW, _RELATED = 200, 0.2
+"""How many hits a timeline or a count looks at, and the score from which they belong to it."""
 
 
 class Recalling(Handle):
@@ -113,4 +120,58 @@ class Recalling(Handle):
                 kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
                 now=moment("now", now, zone) or self._runtime.clock(),
             ),
+        )
+
+    async def timeline(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        since: _When = None,
+        until: _When = None,
+        now: _When = None,
+        limit: int = 50,
+    ) -> list[Event]:
+        """The dated events that have to do with a question, in order of time, each once.
+
+        In the time the question names, or between `since` and `until`; of more than `limit` the
+        strongest.
+        """
+        scope = self._scope(user_id, agent_id)
+        asked = await self._overview(scope, query, since=since, until=until, now=now)
+        results, plan = await finding.find_planned(self._runtime, scope, asked)
+        events = order_events(results.hits, plan.window, asked.zone)
+        return events[: check_limit("limit", limit)]
+
+    async def count(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        now: _When = None,
+    ) -> Count:
+        """How many there are of what a question asks the number of, with evidence for each.
+
+        A `value` of None means that memory cannot tell, and `note` says why.
+        """
+        scope = self._scope(user_id, agent_id)
+        asked = await self._overview(scope, query, since=None, until=None, now=now)
+        results, plan = await finding.find_planned(self._runtime, scope, asked)
+        return count_things(asked.query, results.hits, plan)
+
+    async def _overview(
+        self, scope: Scope, query: str, *, since: _When, until: _When, now: _When
+    ) -> finding.Asked:
+        """A search for all that has to do with a question."""
+        zone = await self._runtime.zone_of(scope)
+        return finding.Asked(
+            query=check_text("query", query),
+            zone=zone,
+            since=moment("since", since, zone),
+            until=moment("until", until, zone),
+            now=moment("now", now, zone) or self._runtime.clock(),
+            limit=_OVERVIEW,
+            threshold=_RELATED,
         )

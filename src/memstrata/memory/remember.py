@@ -20,7 +20,8 @@ from memstrata.arguments import (
 )
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
-from memstrata.ingest import edit
+from memstrata.ingest import edit, review
+from memstrata.ingest.review import Decision
 from memstrata.kinds import KINDS, KindModel
 from memstrata.records import (
     ErasureReceipt,
@@ -136,6 +137,35 @@ class Remembering(Handle):
         record_id = check_key("record_id", record_id)
         by = signed(actor, reason)
         receipt = await edit.retire(self._runtime, scope, record_id, by=by)
+        return await adding.settle(self._runtime, scope, receipt)
+
+    async def decide(
+        self,
+        record_id: str,
+        decision: Decision,
+        *,
+        into: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str = "user",
+        reason: str = "",
+        **changes: Any,
+    ) -> Receipt:
+        """Decide on a record that waits in `review`.
+
+        `accept`: it holds, and what it contradicts ends. `correct`: the same, with the fields
+        given changed. `reject`: it is retired. `merge`: the record `into` takes over its evidence.
+        """
+        scope = self._scope(user_id, agent_id)
+        receipt = await review.decide(
+            self._runtime,
+            scope,
+            check_key("record_id", record_id),
+            check_choice("decision", decision, Decision),
+            into=None if into is None else check_key("into", into),
+            changes=changes,
+            by=signed(actor, reason),
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def undo(

@@ -15,7 +15,7 @@ from memstrata.recall.find import find, strata_for
 from memstrata.recall.plan import make_plan
 from memstrata.records import Context, Hit, Ledger, Record, Scope, TimeSpan, instant
 from memstrata.runtime import Runtime, view_of
-from memstrata.store.read import Listing
+from memstrata.store.views import Listing
 from memstrata.text.analyse import fold, query_terms
 from memstrata.turns import texts_of
 

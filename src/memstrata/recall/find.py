@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Any, get_args
@@ -19,7 +19,18 @@ from memstrata.models.base import Embedder
 from memstrata.passages import chunk, limits_of
 from memstrata.recall.plan import Plan, make_plan
 from memstrata.recall.score import WEIGHTS, Scored, score
-from memstrata.records import Hit, Ledger, Method, Results, Scope, Stratum, micros
+from memstrata.records import (
+    Episode,
+    Evidence,
+    Hit,
+    JsonObject,
+    Ledger,
+    Method,
+    Results,
+    Scope,
+    Stratum,
+    micros,
+)
 from memstrata.runtime import Runtime, view_of
 from memstrata.store.filters import Filter
 from memstrata.store.items import SENSITIVITIES, STRATA
@@ -27,11 +38,13 @@ from memstrata.store.ports import Found
 from memstrata.store.scope_index import Candidates, Query
 from memstrata.store.search import SearchRequest
 from memstrata.text.analyse import fold, repair, term_hash, terms
+from memstrata.text.names import names
 
-__all__ = ["Asked", "find", "strata_for"]
+__all__ = ["Asked", "find", "find_planned", "strata_for"]
 
 _EVER = (-(2**63), 2**63 - 1)
 _LEAST_CANDIDATES = 60
+_DEFAULT = frozenset((STRATA["messages"], STRATA["records"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,7 @@ class Asked:
     now: datetime
     method: Method = "hybrid"
     kinds: tuple[str, ...] | None = None
-    strata: frozenset[int] = frozenset((STRATA["messages"], STRATA["records"]))
+    strata: frozenset[int] = _DEFAULT
     search_fields: tuple[str, ...] = ()
     where: Filter | None = None
     since: datetime | None = None
@@ -57,10 +70,11 @@ class Asked:
 
 
 def strata_for(strata: Sequence[Stratum] | None, kinds: Sequence[str] | None) -> frozenset[int]:
-    """The strata to search: those named; else records of the kinds named; else all."""
+    """The strata to search: those named; else records of the kinds named; else what was said and
+    what is known from it, each piece of information once."""
     if strata is not None:
         return frozenset(STRATA[name] for name in check_choices("strata", strata, STRATA))
-    return frozenset((STRATA["records"],)) if kinds is not None else frozenset(STRATA.values())
+    return frozenset((STRATA["records"],)) if kinds is not None else _DEFAULT
 
 
 @dataclass(slots=True)
@@ -84,6 +98,7 @@ class _Ranking:
         kinds = None if asked.kinds is None else frozenset(KINDS[k].code for k in asked.kinds)
         return Query(
             terms=() if asked.method == "embedding" else plan.terms,
+            alternatives=() if asked.method == "embedding" else plan.alternatives,
             vector=self.vector,
             speaker=plan.speaker,
             window=_EVER if literal or not plan.terms else plan.window,
@@ -107,9 +122,12 @@ class _Ranking:
         wordless = self.asked.method == "bm25" or self.vector is None
         literal = self.asked.method in ("bm25", "hybrid") and wordless and not self.plan.terms
         method = "string_match" if literal else self.asked.method
-        self.scored = score(candidates, self.plan, calibrate, method=method)
+        weights = {**WEIGHTS, **self.runtime.weights}
+        self.scored = score(candidates, self.plan, calibrate, method=method, weights=weights)
         groups: set[int] = set()
         for position in self.scored.order:
+            if not candidates.wanted[position]:
+                continue
             group, value = int(candidates.group[position]), float(self.scored.score[position])
             if group in groups or (self.asked.threshold or 0.0) > value:
                 continue
@@ -143,6 +161,8 @@ def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
             signals=signals,
             message=message,
         )
+    if found.episode is not None:
+        return _told(found.episode, value, signals)
     record = found.record
     assert record is not None
     return Hit(
@@ -155,6 +175,19 @@ def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
         signals=signals,
         evidence=record.evidence,
         record=record,
+    )
+
+
+def _told(episode: Episode, value: float, signals: dict[str, float]) -> Hit:
+    return Hit(
+        id=episode.id,
+        stratum="episodes",
+        text=episode.text,
+        occurred_at=episode.started_at,
+        score=value,
+        signals=signals,
+        evidence=[Evidence(source_id=message_id) for message_id in episode.message_ids],
+        episode=episode,
     )
 
 
@@ -191,6 +224,11 @@ def _check_fields(asked: Asked) -> None:
 
 async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
     """Search one scope; the strongest hits first."""
+    return (await find_planned(runtime, scope, asked))[0]
+
+
+async def find_planned(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Results, Plan]:
+    """The same, with how the question was understood."""
     started = anyio.current_time()
     asked = replace(asked, query=repair(asked.query)[0])
     if asked.method not in get_args(Method):
@@ -201,8 +239,8 @@ async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
     vector, calls, notes = None, 0, []
     if asked.method in ("hybrid", "embedding"):
         vector, calls, notes = await _embed(runtime, asked)
-    if asked.strata.isdisjoint((STRATA["messages"], STRATA["records"])):
-        notes = [*notes, "nothing is kept in these strata yet: search messages or records"]
+    if asked.strata <= {STRATA["themes"]}:
+        notes = [*notes, "nothing is kept in this stratum yet: search the others"]
     both = asked.strata >= {STRATA["messages"], STRATA["records"]}
     ranking = _Ranking(asked, vector, runtime, asked.limit * 2 if both else asked.limit)
     request = SearchRequest(
@@ -212,20 +250,28 @@ async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
         where=asked.where,
         literals=literals,
         fields=asked.search_fields,
+        names=tuple(name.normal for name in names(asked.query)),
+        similar=_similar(runtime) if asked.method == "hybrid" else None,
     )
     found = await runtime.store.search(request)
     hits = _once([ranking.hit(row) for row in found])[: asked.limit]
     scored = ranking.scored
     assert scored is not None and ranking.plan is not None
     spent = (anyio.current_time() - started) * 1000
-    return Results(
+    weighed: JsonObject = {**WEIGHTS, **runtime.weights}
+    results = Results(
         hits=hits,
         answerable=scored.answerable and bool(hits),
         confidence=scored.confidence if hits else 0.0,
         ledger=Ledger(embedding_calls=calls, milliseconds=spent),
         notes=notes,
-        plan={**ranking.plan.to_dict(), "weights": dict(WEIGHTS)} if asked.explain else None,
+        plan={**ranking.plan.to_dict(), "weights": weighed} if asked.explain else None,
     )
+    return results, ranking.plan
+
+
+def _similar(runtime: Runtime) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return _unchanged if runtime.embedder is None else runtime.embedder.calibrate
 
 
 async def _embed(

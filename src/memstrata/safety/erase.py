@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memstrata.errors import InvalidInput, NotFound
+from memstrata.ingest.distil import narrator
 from memstrata.records import ErasureReceipt, Scope
 from memstrata.runtime import Runtime
 from memstrata.store.erase import Selection
@@ -34,7 +35,8 @@ async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureRec
     if request.where == All(()):
         raise InvalidInput("an empty filter would forget everything: pass everything=True for that")
     selection = Selection(request.ids, request.where, request.session_id, request.everything)
-    erased, clean = await runtime.store.erase(scope, selection, dry_run=request.dry_run)
+    narrate = narrator(await runtime.zone_of(scope))
+    erased, clean = await runtime.store.erase(scope, selection, narrate, dry_run=request.dry_run)
     if request.ids and not erased.ids:
         named = ", ".join(key[:40] for key in request.ids[:5])
         raise NotFound(f"none of these ids is in this scope: {named}")

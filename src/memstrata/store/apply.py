@@ -8,10 +8,12 @@ from typing import Any
 from memstrata.errors import Conflict, NotFound
 from memstrata.records import Change, Evidence, Record, Scope, micros
 from memstrata.store.append import add_batch, ensure_scope, item_rows, reserve
+from memstrata.store.episodes import retell
 from memstrata.store.items import HIDDEN, close_header, flag_header
 from memstrata.store.ports import (
     CloseRecord,
     LinkEvidence,
+    Narrate,
     NewBatch,
     PutVersion,
     ShowMessages,
@@ -21,7 +23,7 @@ from memstrata.store.ports import (
 )
 from memstrata.store.rows import change_from, dumps, record_params
 
-__all__ = ["apply"]
+__all__ = ["apply", "carry_out"]
 
 STANDING = ("current", "review")
 
@@ -106,6 +108,7 @@ class _Apply:
         self.tx.many("item_add", item_rows(self.number, seq, stamp, write.passages))
         if write.same_text and old_seq is not None:
             self.carry_vectors(old_seq, write, seq, stamp)
+            self.tx.run("mention_carry", self.params(seq=seq, old=old_seq))
         self.touch(stamp)
         self.note(
             write.op,
@@ -187,10 +190,31 @@ class _Apply:
         return [change_from(row) for row in found]
 
 
-def apply(tx: Tx, scope: Scope, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
-    """Carry out the writes in order; raise `Conflict` if a version moved, and write nothing."""
+def apply(
+    tx: Tx,
+    scope: Scope,
+    batch: NewBatch,
+    writes: Sequence[Write],
+    narrate: Narrate | None = None,
+) -> list[Change]:
+    """Carry out the writes in order; raise `Conflict` if a version moved, and write nothing.
+
+    Where messages are hidden or shown, `narrate` tells their episodes anew.
+    """
     number = ensure_scope(tx, scope, batch.at)
     add_batch(tx, number, batch)
+    changes = carry_out(tx, number, batch, writes)
+    if narrate is not None:
+        for write in writes:
+            if isinstance(write, ShowMessages):
+                params = {"scope": number, "batch_id": write.batch_id}
+                rows = tx.rows("episode_of_batch", params)
+                retell(tx, scope, number, [int(row[0]) for row in rows], narrate)
+    return changes
+
+
+def carry_out(tx: Tx, number: int, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
+    """Carry out the writes of a batch that is noted already."""
     work = _Apply(tx, number, batch)
     for write in writes:
         match write:

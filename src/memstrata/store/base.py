@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import anyio
@@ -10,13 +10,37 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from memstrata.errors import StoreUnavailable
-from memstrata.records import Batch, BatchState, Change, Message, Page, Record, Scope
-from memstrata.store import append, apply, batches, erase, inspect, read, search, transfer
+from memstrata.records import (
+    Batch,
+    BatchState,
+    Change,
+    Entity,
+    Episode,
+    Message,
+    Page,
+    Record,
+    Scope,
+)
+from memstrata.store import (
+    append,
+    apply,
+    batches,
+    distil,
+    entities,
+    episodes,
+    erase,
+    inspect,
+    read,
+    search,
+    transfer,
+    views,
+)
 from memstrata.store.ports import (
     Appended,
     Backend,
     Draft,
     Found,
+    Narrate,
     NewBatch,
     Pending,
     Tx,
@@ -71,16 +95,22 @@ class Store:
         """Store new messages and the batch that brings them."""
         return await self._write(append.append, scope, batch, drafts)
 
-    async def apply(self, scope: Scope, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
+    async def apply(
+        self,
+        scope: Scope,
+        batch: NewBatch,
+        writes: Sequence[Write],
+        narrate: Narrate | None = None,
+    ) -> list[Change]:
         """Carry out changes; `Conflict` if a version moved."""
-        return await self._write(apply.apply, scope, batch, writes)
+        return await self._write(apply.apply, scope, batch, writes, narrate)
 
     async def erase(
-        self, scope: Scope, selection: erase.Selection, *, dry_run: bool
+        self, scope: Scope, selection: erase.Selection, narrate: Narrate, *, dry_run: bool
     ) -> tuple[erase.Erased, bool]:
         """Erase for good; the flag says whether the files are clean already."""
         operation = self._read if dry_run else self._write
-        erased = await operation(erase.erase, scope, selection, dry_run=dry_run)
+        erased = await operation(erase.erase, scope, selection, narrate, dry_run=dry_run)
         clean = dry_run or await anyio.to_thread.run_sync(self._backend.clean)
         return erased, clean
 
@@ -148,14 +178,54 @@ class Store:
         known = await self._read(batches.model_in_use)
         return known or await self._write(batches.use_model, name, dimensions)
 
+    # Distilling
+
+    async def material(self, lease: batches.Lease) -> distil.Material:
+        """What a leased batch brought, and what stands around it."""
+        return await self._read(distil.material, lease)
+
+    async def seen_names(self, lease: batches.Lease) -> set[str]:
+        """The normal forms of all names known in the lease's scope."""
+        return await self._read(distil.seen_names, lease)
+
+    async def known_entities(
+        self, lease: batches.Lease, normals: Collection[str]
+    ) -> list[entities.KnownEntity]:
+        """The entities written in one of these normal forms."""
+        return await self._read(distil.known_entities, lease, normals)
+
+    async def related(
+        self,
+        lease: batches.Lease,
+        subjects: Iterable[tuple[str, str]],
+        fingerprints: Collection[str],
+        prefix: str,
+    ) -> list[Record]:
+        """Open records that new ones may touch."""
+        return await self._read(distil.related, lease, subjects, fingerprints, prefix)
+
+    async def about(self, scope: Scope, subjects: Iterable[tuple[str, str]]) -> list[Record]:
+        """Open records of a scope about these subjects and attributes."""
+        return await self._read(distil.about, scope, subjects)
+
+    async def open_records(self, lease: batches.Lease) -> list[Record]:
+        """The open records that a leased batch wrote."""
+        return await self._read(distil.open_records, lease)
+
+    async def distilled(
+        self, lease: batches.Lease, made: distil.Distilled, at: int, actor: str
+    ) -> list[Change] | None:
+        """Write what came of a batch, once; None if it is not ours any more."""
+        return await self._write(distil.commit, lease, made, at, actor)
+
     # Reading
 
     async def search(self, request: search.SearchRequest) -> list[Found]:
         """What the core ranks best, read in one snapshot."""
         return await self._read(search.search, self._cache, request)
 
-    async def get(self, view: View, ids: Sequence[str]) -> dict[str, Message | Record]:
-        """Messages and records by id."""
+    async def get(self, view: View, ids: Sequence[str]) -> dict[str, Message | Record | Episode]:
+        """Messages, records and episodes by id."""
         return await self._read(read.get, view, ids)
 
     async def versions(self, view: View, record_id: str) -> list[Record]:
@@ -174,20 +244,30 @@ class Store:
         """The record with this fingerprint that stands now."""
         return await self._read(read.same_record, scope, fingerprint, now)
 
-    async def list_messages(self, view: View, listing: read.Listing) -> Page[Message]:
+    async def list_messages(self, view: View, listing: views.Listing) -> Page[Message]:
         """Messages in the order they happened."""
         return await self._read(read.list_messages, view, listing)
 
-    async def list_records(self, view: View, listing: read.Listing) -> Page[Record]:
+    async def list_records(self, view: View, listing: views.Listing) -> Page[Record]:
         """Records in the order they were written."""
         return await self._read(read.list_records, view, listing)
+
+    async def list_episodes(self, view: View, listing: views.Listing) -> Page[Episode]:
+        """Episodes in the order they began."""
+        return await self._read(episodes.list_episodes, view, listing)
+
+    async def list_entities(
+        self, view: View, listing: views.Listing, *, type: str | None, normals: Sequence[str] | None
+    ) -> Page[Entity]:
+        """Entities, the most mentioned first."""
+        return await self._read(entities.list_entities, view, listing, type=type, normals=normals)
 
     async def get_batch(self, view: View, batch_id: str) -> Batch | None:
         """One batch."""
         return await self._read(read.get_batch, view, batch_id)
 
     async def list_batches(
-        self, view: View, listing: read.Listing, state: str | None
+        self, view: View, listing: views.Listing, state: str | None
     ) -> Page[Batch]:
         """Batches, newest first."""
         return await self._read(read.list_batches, view, listing, state)

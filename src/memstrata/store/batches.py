@@ -22,6 +22,14 @@ __all__ = [
 ]
 
 
+_PENDING = (
+    "item_pending_messages",
+    "item_pending_records",
+    "item_pending_episodes",
+    "item_pending_entities",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A batch that this process works on until `until`."""
@@ -81,7 +89,7 @@ def requeue(tx: Tx, scope: Scope, batch_id: str) -> None:
 def pending_items(tx: Tx, number: int, limit: int) -> list[Pending]:
     """The oldest items of a scope that have no vector yet."""
     params = {"scope": number, "limit": limit}
-    rows = tx.rows("item_pending_messages", params) + tx.rows("item_pending_records", params)
+    rows = [row for name in _PENDING for row in tx.rows(name, params)]
     return [Pending(*row) for row in sorted(rows)[:limit]]
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from memstrata.records import Scope
 from memstrata.store.append import find_scope, reserve
+from memstrata.store.entities import drop_unmentioned
+from memstrata.store.episodes import retell
 from memstrata.store.filters import Filter, compile_filter
 from memstrata.store.items import GONE
-from memstrata.store.ports import Tx
+from memstrata.store.ports import Narrate, Tx
 from memstrata.store.rows import dumps
 
 __all__ = ["Erased", "Selection", "erase"]
@@ -36,8 +38,11 @@ class Erased:
     ids: tuple[str, ...]
 
 
-def erase(tx: Tx, scope: Scope, selection: Selection, *, dry_run: bool) -> Erased:
-    """Erase the selection, and what was derived from it alone or in part."""
+def erase(tx: Tx, scope: Scope, selection: Selection, narrate: Narrate, *, dry_run: bool) -> Erased:
+    """Erase the selection, and what was derived from it alone or in part.
+
+    Episodes are told anew by `narrate` from the messages they keep.
+    """
     number = find_scope(tx, scope)
     if number is None:
         return Erased(0, 0, 0, 0, ())
@@ -55,7 +60,9 @@ def erase(tx: Tx, scope: Scope, selection: Selection, *, dry_run: bool) -> Erase
     counted = tx.one("erase_versions_count", {"scope": number, "ids": record_ids})
     versions = int(counted[0]) if counted else 0
     if not dry_run and (messages or records):
+        touched = tx.rows("episode_of_messages", {"scope": number, "ids": message_ids})
         _remove(tx, number, message_ids, record_ids, items)
+        retell(tx, scope, number, [int(row[0]) for row in touched], narrate)
     chunks = len(items) - len(messages) - versions
     return Erased(len(messages), len(records), versions, chunks, (*messages, *records))
 
@@ -99,6 +106,6 @@ def _remove(tx: Tx, number: int, messages: str, records: str, items: Sequence[in
         tx.run("erase_evidence_from", {**scope, "ids": ids})
         tx.run("erase_changes", {**scope, "ids": ids})
     tx.run("erase_speakers", scope)
-    tx.run("erase_entities", scope)
+    drop_unmentioned(tx, number)
     tx.run("erase_batches", scope)
     tx.run("scope_touch", {**scope, "stamp": stamp})

@@ -6,8 +6,8 @@ from typing import Any
 
 from memstrata.records import Scope, instant
 from memstrata.store.ports import Tx, View
-from memstrata.store.read import numbered
 from memstrata.store.rows import scope_params
+from memstrata.store.views import numbered
 
 __all__ = ["open_batches", "scopes", "set_user", "stats", "verify"]
 

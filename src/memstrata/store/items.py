@@ -17,6 +17,7 @@ from memstrata.text.names import normal_form
 
 __all__ = [
     "ASKS",
+    "ENTITY",
     "GONE",
     "HIDDEN",
     "LIFECYCLES",
@@ -30,6 +31,8 @@ __all__ = [
     "STRATA",
     "TIMED",
     "close_header",
+    "entity_passage",
+    "episode_passage",
     "flag_header",
     "message_passages",
     "own_header",
@@ -40,6 +43,8 @@ __all__ = [
 MIN, MAX = -(2**63), 2**63 - 1
 REMOVED, HIDDEN, ASKS, ONLY_ASKS, TIMED = 1, 2, 4, 8, 16
 STRATA = {"messages": 0, "episodes": 1, "records": 2, "themes": 3}
+ENTITY = 4
+"""The stratum code of entities, which are no stratum: they are found only to lend strength."""
 ROLES = {"user": 0, "assistant": 1, "system": 2, "tool": 3}
 OTHER = 255
 NO_KIND = 255
@@ -108,6 +113,50 @@ def _bound(when: datetime | None, default: int) -> int:
     return default if when is None else micros(when)
 
 
+def _plain(
+    *, stratum: int, occurred: int, recorded: int, session: int = 0, flags: int = 0
+) -> bytes:
+    """The header of what is neither a message nor a record."""
+    return _HEADER.pack(
+        occurred,
+        recorded,
+        MAX,
+        MIN,
+        MAX,
+        MAX,
+        session,
+        0,
+        0,
+        stratum,
+        NO_KIND,
+        OTHER,
+        flags,
+        LIFECYCLES["current"],
+        0,
+        0,
+    )
+
+
+def episode_passage(
+    text: str, *, started_at: int, recorded_at: int, session_id: str | None, hidden: bool = False
+) -> Passage:
+    """The one searchable passage of an episode; its session is that of its messages."""
+    header = _plain(
+        stratum=STRATA["episodes"],
+        occurred=started_at,
+        recorded=recorded_at,
+        session=term_hash(session_id) if session_id else 0,
+        flags=HIDDEN if hidden else 0,
+    )
+    return Passage(0, len(text), header, pack_terms(text))
+
+
+def entity_passage(names: Sequence[str], *, recorded_at: int) -> Passage:
+    """The one passage of an entity: its spellings."""
+    header = _plain(stratum=ENTITY, occurred=recorded_at, recorded=recorded_at)
+    return Passage(0, len(names[0]), header, pack_terms("\n".join(names)))
+
+
 def record_passages(record: Record, chunks: Sequence[Chunk]) -> tuple[Passage, ...]:
     """The searchable passages of a record version; the title is indexed with the first."""
     header = _HEADER.pack(
@@ -118,7 +167,7 @@ def record_passages(record: Record, chunks: Sequence[Chunk]) -> tuple[Passage, .
         _bound(record.valid_to, MAX),
         _bound(record.expires_at, MAX),
         0,
-        0,
+        speaker_hash(about) if (about := KINDS[record.kind].about(record)) else 0,
         0,
         STRATA["records"],
         KINDS[record.kind].code,

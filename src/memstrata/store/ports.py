@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from memstrata.records import BatchState, Evidence, JsonObject, Message, Record, Scope
+from memstrata.records import BatchState, Episode, Evidence, JsonObject, Message, Record, Scope
 
 __all__ = [
     "Appended",
@@ -17,13 +17,17 @@ __all__ = [
     "Draft",
     "Found",
     "LinkEvidence",
+    "Narrate",
     "NewBatch",
     "Params",
     "Passage",
     "Pending",
+    "PutEntity",
+    "PutEpisode",
     "PutVersion",
     "Row",
     "ShowMessages",
+    "Told",
     "Tx",
     "UnlinkEvidence",
     "View",
@@ -252,6 +256,50 @@ Write = PutVersion | CloseRecord | LinkEvidence | UnlinkEvidence | ShowMessages
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What an episode is about, from its messages alone."""
+
+    title: str
+    summary: str
+    people: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+Narrate = Callable[[Sequence[Message]], Told]
+"""Tells what messages, in order, are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutEpisode:
+    """Begin an episode, or say what an open one has become."""
+
+    id: str
+    seq: int | None
+    """Of the open one; None begins one."""
+    session_id: str | None
+    told: Told
+    started_at: int
+    ended_at: int
+    is_open: bool
+    message_ids: tuple[str, ...]
+    """Those that join it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutEntity:
+    """Add an entity, or what was learned of one: spellings, a fuller name, who mentions it."""
+
+    id: str
+    seq: int | None
+    name: str
+    type: str
+    spellings: tuple[tuple[str, str, bool], ...]
+    """(normal form, as written, whether it is only a given name) of those that are new."""
+    owners: tuple[str, ...]
+    """Ids of the messages and records that mention it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """An item that has no vector yet, and where its text is."""
 
@@ -272,3 +320,4 @@ class Found:
     whole: bool
     message: Message | None = None
     record: Record | None = None
+    episode: Episode | None = None

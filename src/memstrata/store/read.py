@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from memstrata.errors import InvalidInput
-from memstrata.records import Batch, Change, Message, Page, Record, Scope
+from memstrata.records import Batch, Change, Episode, Message, Page, Record, Scope
 from memstrata.store.append import find_scope
-from memstrata.store.filters import Filter, compile_filter
+from memstrata.store.episodes import episodes_with
+from memstrata.store.filters import compile_filter
 from memstrata.store.ports import Tx, View
 from memstrata.store.rows import (
     batch_from,
@@ -20,11 +18,9 @@ from memstrata.store.rows import (
     record_from,
     scope_params,
 )
-from memstrata.store.search import evidence_of
+from memstrata.store.views import EVER, Listing, evidence_of, numbered, place
 
 __all__ = [
-    "EVER",
-    "Listing",
     "changes_of_batch",
     "get",
     "get_batch",
@@ -32,14 +28,11 @@ __all__ = [
     "list_batches",
     "list_messages",
     "list_records",
-    "numbered",
     "same_record",
     "user_settings",
     "versions",
 ]
 
-EVER = (-(2**63), 2**63 - 1)
-"""All of time, in microseconds."""
 
 _MESSAGE_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})")
 _RECORD_PLACE = re.compile(r"(-?[0-9]{1,18}):([a-z]+_[0-9a-zA-Z_-]{1,80})")
@@ -48,30 +41,9 @@ _NEWEST = "~"
 _BATCH_PLACE = re.compile(r"(batch_[0-9a-zA-Z_-]{1,80})")
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What to list, and from where on."""
-
-    limit: int
-    cursor: str | None = None
-    where: Filter | None = None
-    kinds: tuple[str, ...] = ()
-    lifecycles: tuple[str, ...] = ()
-    session_id: str | None = None
-    since: int = EVER[0]
-    until: int = EVER[1]
-    hidden: bool = False
-
-
-def numbered(tx: Tx, view: View) -> list[tuple[Scope, int]]:
-    """The view's scopes that exist, with their numbers."""
-    found = [(scope, find_scope(tx, scope)) for scope in view.scopes]
-    return [(scope, number) for scope, number in found if number is not None]
-
-
-def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record]:
-    """Messages and open record versions by id; ids not in the view are left out."""
-    found: dict[str, Message | Record] = {}
+def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record | Episode]:
+    """Messages, open record versions and episodes by id; ids not in the view are left out."""
+    found: dict[str, Message | Record | Episode] = {}
     for scope, number in numbered(tx, view):
         params = {"scope": number, "ids": dumps(list(ids))}
         messages = [message_from(scope, row) for row in tx.rows("message_by_id", params)]
@@ -80,6 +52,8 @@ def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record]:
         evidence = evidence_of(tx, number, [row[1] for row in rows])
         records = [record_from(scope, row, evidence.get(row[1], ())) for row in rows]
         found.update({record.id: record for record in records})
+        told = episodes_with(tx, scope, number, tx.rows("episode_by_id", params))
+        found.update({episode.id: episode for episode in told if episode.title})
     return found
 
 
@@ -123,21 +97,11 @@ def same_record(tx: Tx, scope: Scope, fingerprint: str, now: int) -> tuple[str, 
     return None if row is None else (str(row[0]), str(row[1]))
 
 
-def _place(cursor: Any, shape: re.Pattern[str]) -> tuple[str, ...]:
-    """The parts of a page's `next`."""
-    found = shape.fullmatch(cursor) if isinstance(cursor, str) else None
-    if found is None:
-        raise InvalidInput(
-            f"cursor {cursor!r} is none of ours: pass a page's `next` as it was given"
-        )
-    return found.groups()
-
-
 def list_messages(tx: Tx, view: View, listing: Listing) -> Page[Message]:
     """Messages in the order they happened."""
     when, after = EVER[0], 0
     if listing.cursor is not None:
-        when, after = map(int, _place(listing.cursor, _MESSAGE_PLACE))
+        when, after = map(int, place(listing.cursor, _MESSAGE_PLACE))
     found: list[tuple[int, int, Message]] = []
     for scope, number in numbered(tx, view):
         sql, bound = compile_filter(listing.where, "messages", tx.dialect)
@@ -165,7 +129,7 @@ def list_records(tx: Tx, view: View, listing: Listing) -> Page[Record]:
     """Open record versions in the order they were first written."""
     when, after = str(EVER[0]), ""
     if listing.cursor is not None:
-        when, after = _place(listing.cursor, _RECORD_PLACE)
+        when, after = place(listing.cursor, _RECORD_PLACE)
     found: list[tuple[int, str, Record]] = []
     for scope, number in numbered(tx, view):
         sql, bound = compile_filter(listing.where, "records", tx.dialect)
@@ -201,7 +165,7 @@ def get_batch(tx: Tx, view: View, batch_id: str) -> Batch | None:
 def list_batches(tx: Tx, view: View, listing: Listing, state: str | None) -> Page[Batch]:
     """Batches, newest first."""
     if listing.cursor is not None:
-        _place(listing.cursor, _BATCH_PLACE)
+        place(listing.cursor, _BATCH_PLACE)
     found: list[Batch] = []
     for scope, number in numbered(tx, view):
         params = {"scope": number, "before": listing.cursor or _NEWEST, "state": state}

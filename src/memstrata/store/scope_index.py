@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from memstrata.errors import StoreUnavailable
 from memstrata.store.item_columns import ITEM, UNREADABLE, Columns, ItemRow
-from memstrata.store.items import ASKS
-from memstrata.store.scope_search import Candidates, Snapshot, find
+from memstrata.store.items import ASKS, ENTITY
+from memstrata.store.scope_search import Candidates, Links, Snapshot, find
 from memstrata.store.session_line import SessionLine
 from memstrata.store.term_index import TERM, TermIndex
 from memstrata.store.visibility import Query, Visibility
@@ -48,9 +48,23 @@ class ScopeIndex:
         """Bytes of all arrays, with the room kept for growth; known without counting."""
         return self._nbytes
 
-    def search(self, query: Query) -> Candidates:
+    def search(self, query: Query, links: Links | None = None) -> Candidates:
         """The candidates for `query`; see `scope_search.find`."""
-        return find(self._snapshot, query)
+        return find(self._snapshot, query, links)
+
+    def nearest_entities(
+        self, vector: NDArray[np.float32], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The `k` entities whose names are nearest to a vector, and their cosines."""
+        snapshot = self._snapshot
+        items, n = snapshot.items, snapshot.count
+        standing = (items.stratum[:n] == ENTITY) & items.has_vector[:n]
+        slots = np.flatnonzero(standing & ((items.flags[:n] & UNREADABLE) == 0))
+        if not len(slots) or vector.shape != (snapshot.matrix.shape[1],):
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        cosines = snapshot.matrix[slots] @ vector
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return items.seq[slots[best]], cosines[best]
 
     def apply(self, rows: Sequence[ItemRow]) -> None:
         """Take in new rows and the present state of known ones, in any order of `seq`.

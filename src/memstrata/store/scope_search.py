@@ -6,6 +6,7 @@ the session, cosine over all vectors. What may not be seen is masked before anyt
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log1p
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 
 from memstrata.errors import InvalidInput
 from memstrata.store.item_columns import Columns
+from memstrata.store.items import ENTITY, STRATA
 from memstrata.store.session_line import LineView
 from memstrata.store.term_index import Postings, TermView
 from memstrata.store.visibility import Query, Sight, Visibility
 
-__all__ = ["Candidates", "Snapshot", "find"]
+__all__ = ["Candidates", "Links", "Snapshot", "find"]
 
 _K1, _B = 1.2, 0.75
 _FLAT = 0.3
@@ -60,6 +62,12 @@ class Candidates:
     group: NDArray[np.int64]
     total: int
     """Items the question can see, found or not."""
+    wanted: NDArray[np.bool_]
+    """Whether the item is what was asked for; others only lend strength."""
+    entity: _Signal
+    """How much it says that the item mentions what is asked about, 0 where it does not."""
+    links: NDArray[np.int64]
+    """Rows (message, record or episode, whether the record is past): positions in these arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +100,19 @@ class _Lexical:
     spread: _Signal
 
 
-def find(snapshot: Snapshot, query: Query) -> Candidates:
+Links = Callable[[Sequence[int], Sequence[int], Sequence[int]], Sequence[tuple[int, int, bool]]]
+"""Given the groups of messages, records and episodes, what is linked: (lower, upper, past)."""
+
+
+def find(snapshot: Snapshot, query: Query, links: Links | None = None) -> Candidates:
     """The best items of every channel, each with all signals.
 
     Channels: cosine, BM25, coverage; the items inside the question's window; those of the speaker
-    it names. Of a message in several passages the coverage channel, where they all count the
-    same, takes the passage that covers most by itself. `InvalidInput` if the question's vector is
-    not of the model of the items'.
+    it names; those that mention what it is about. With `links`, also what these were made from or
+    were made into, and the best of the strata not asked for, which lend their strength. Of a
+    message in several passages the coverage channel, where they all count the same, takes the
+    passage that covers most by itself. `InvalidInput` if the question's vector is not of the model
+    of the items'.
     """
     sight = snapshot.visibility.sight(query)
     lexical = _lexical(snapshot, query, sight)
@@ -107,7 +121,10 @@ def find(snapshot: Snapshot, query: Query) -> Candidates:
         slots = _channels(snapshot, query, sight, lexical, cosine)
     else:
         slots = np.zeros(0, np.intp)
-    return _gathered(snapshot, query, sight, lexical, cosine, slots)
+    pairs = np.zeros((0, 3), np.int64)
+    if links is not None and len(slots):
+        slots, pairs = _with_lenders(snapshot, query, sight, lexical, cosine, slots, links)
+    return _gathered(snapshot, query, sight, lexical, cosine, slots, pairs)
 
 
 # ── terms ────────────────────────────────────────────────────────────────────────────────────
@@ -115,8 +132,10 @@ def find(snapshot: Snapshot, query: Query) -> Candidates:
 
 def _lexical(snapshot: Snapshot, query: Query, sight: Sight) -> _Lexical:
     n = snapshot.count
-    found = snapshot.terms.postings([term for term, _ in query.terms]) if query.terms else []
+    wanted = [term for term, _ in query.terms] + [term for _, term, _ in query.alternatives]
+    found = snapshot.terms.postings(wanted) if query.terms else []
     read = [_read(postings, sight) for postings in found]
+    read, scales = _widened(read, query)
     if not any(len(postings.slots) for postings, _ in read):
         nothing = np.zeros(n, np.float32)
         return _Lexical(nothing, nothing, nothing, np.zeros(snapshot.line.used, np.float32))
@@ -135,12 +154,46 @@ def _lexical(snapshot: Snapshot, query: Query, sight: Sight) -> _Lexical:
     length = snapshot.items.length[slots] * np.float32(1.0 / sight.counted.mean_length)
     strength = _saturated(tf, length, _FLAT, _FLAT)
     part = share * _saturated(tf, length, _K1, _B) * np.float32(whole * (_K1 + 1))
+    if query.alternatives:
+        scale = np.concatenate(scales)
+        strength *= scale
+        part *= scale == 1.0
     bm25 = np.bincount(slots, part, n).astype(np.float32)
     own = np.bincount(slots, share * strength, n).astype(np.float32)
     spread = snapshot.line.spread(slots, strength, sizes, shares)
     # An item in no session has its own terms only.
     coverage = np.maximum(spread[snapshot.line.place[:n]], own)
     return _Lexical(bm25, coverage, own, spread)
+
+
+def _widened(
+    read: list[tuple[Postings, int]], query: Query
+) -> tuple[list[tuple[Postings, int]], list[_Signal]]:
+    """The postings of every term and of what may stand in its place, and how much each counts.
+
+    An item that has the term counts for it alone, so that no item counts twice. A term is as rare
+    as it is itself: what stands in its place is worth the same share of it, rare or not.
+    """
+    own, others = read[: len(query.terms)], read[len(query.terms) :]
+    scales = [np.ones(len(postings.slots), np.float32) for postings, _ in own]
+    places = [place for place, _, _ in query.alternatives]
+    for at in sorted(set(places)):
+        group = [(own[at][0], 1.0)] + [
+            (postings, share)
+            for (postings, _), (place, _, share) in zip(others, query.alternatives, strict=True)
+            if place == at
+        ]
+        slots, first = np.unique(
+            np.concatenate([postings.slots for postings, _ in group]), return_index=True
+        )
+        tfs = np.concatenate([postings.tfs for postings, _ in group])[first]
+        shares = np.repeat(
+            np.array([share for _, share in group], np.float32),
+            [len(postings.slots) for postings, _ in group],
+        )
+        own[at] = Postings(slots, tfs), own[at][1]
+        scales[at] = shares[first]
+    return own, scales
 
 
 def _saturated(tf: _Signal, length: _Signal, k1: float, b: float) -> _Signal:
@@ -165,7 +218,7 @@ def _read(postings: Postings, sight: Sight) -> tuple[Postings, int]:
 
 
 def _cosine(snapshot: Snapshot, query: Query, sight: Sight) -> _Signal:
-    """By slot; minus infinity for what has no vector or may not be seen."""
+    """By slot; minus infinity for what has no vector or may not be read."""
     n = snapshot.count
     if query.vector is None or not snapshot.vectors:
         return np.full(n, -np.inf, np.float32)
@@ -175,10 +228,10 @@ def _cosine(snapshot: Snapshot, query: Query, sight: Sight) -> _Signal:
             f"{snapshot.matrix.shape[1]} dimensions: embed both with one model"
         )
     vector = query.vector.astype(np.float32, copy=False)
-    bits = sight.visible.bits
+    bits = sight.readable.bits
     if snapshot.vectors < n:
         bits = bits & snapshot.items.has_vector[:n]
-    if sight.visible.count * _FEW < n:
+    if sight.readable.count * _FEW < n:
         slots = np.flatnonzero(bits)
         cosine = np.full(n, -np.inf, np.float32)
         cosine[slots] = snapshot.matrix[slots] @ vector
@@ -200,6 +253,7 @@ def _channels(
     bm25 = lexical.bm25
     if sight.visible is not sight.readable:
         bm25 = np.where(visible, bm25, np.float32(0.0))
+        cosine = np.where(visible, cosine, np.float32(-np.inf))
     picks = [
         _best(cosine, -np.inf, k, items),
         _best(bm25, 0.0, k, items),
@@ -216,7 +270,17 @@ def _channels(
         inside[np.concatenate(chosen)] = False
         rest = k - len(np.union1d(*chosen))
         picks += [*chosen, _cut(np.flatnonzero(inside), rest, items.occurred, items.seq)]
+    if query.mentions:
+        picks.append(_mentions(snapshot, query, sight))
     return np.unique(np.concatenate(picks))
+
+
+def _mentions(snapshot: Snapshot, query: Query, sight: Sight) -> NDArray[np.intp]:
+    """The visible items that mention what is asked about, the most telling first."""
+    best = sorted(query.mentions, key=lambda group: (-query.mentions[group], -group))
+    slots = snapshot.visibility.slots(np.array(best[: query.per_channel], np.int64))
+    slots = slots[slots >= 0]
+    return slots[sight.visible.bits[slots]]
 
 
 def _halves(
@@ -266,6 +330,45 @@ def _cut(slots: NDArray[np.intp], k: int, *keys: NDArray[np.generic]) -> NDArray
     return np.concatenate([*chosen, slots[: max(k, 0)]])
 
 
+# ── what lends strength ──────────────────────────────────────────────────────────────────────
+
+_LEND = frozenset(STRATA[name] for name in ("messages", "episodes", "records"))
+
+
+def _with_lenders(
+    snapshot: Snapshot,
+    query: Query,
+    sight: Sight,
+    lexical: _Lexical,
+    cosine: _Signal,
+    slots: NDArray[np.intp],
+    links: Links,
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The candidates, with what lends them strength, and the links as pairs of slots."""
+    items, n = snapshot.items, snapshot.count
+    strata = items.stratum[:n]
+    if not np.any((strata == STRATA["records"]) | (strata == STRATA["episodes"])):
+        return slots, np.zeros((0, 3), np.int64)
+    others = sight.readable.bits & ~sight.visible.bits & (strata != ENTITY)
+    if others.any():
+        k = query.per_channel
+        slots = np.union1d(
+            slots, np.concatenate(_halves(others, lexical.coverage, cosine, k, items))
+        )
+    groups = [
+        np.unique(items.group[slots[items.stratum[slots] == STRATA[name]]]).tolist()
+        for name in ("messages", "records", "episodes")
+    ]
+    found = np.array(links(*groups), np.int64).reshape(-1, 3)
+    at = np.stack([snapshot.visibility.slots(found[:, side]) for side in (0, 1)], axis=1)
+    there = (at >= 0).all(axis=1)
+    at, found = at[there], found[there]
+    readable = sight.readable.bits[at]
+    kept = readable[:, 0] & (readable[:, 1] | (found[:, 2] == 1))
+    at, past = at[kept], found[kept, 2]
+    return np.union1d(slots, at[past == 0]), np.column_stack((at, past))
+
+
 # ── signals ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -276,6 +379,7 @@ def _gathered(
     lexical: _Lexical,
     cosine: _Signal,
     slots: NDArray[np.intp],
+    pairs: NDArray[np.int64],
 ) -> Candidates:
     items = snapshot.items
     slots = slots[np.argsort(items.seq[slots])]
@@ -299,11 +403,32 @@ def _gathered(
         session=items.session[slots],
         group=items.group[slots],
         total=sight.visible.count,
+        wanted=sight.visible.bits[slots],
+        entity=_mentioning(query, items.group[slots]),
+        links=_positions(slots, pairs),
     )
 
 
+def _mentioning(query: Query, groups: NDArray[np.int64]) -> _Signal:
+    if not query.mentions:
+        return np.zeros(len(groups), np.float32)
+    weights = (query.mentions.get(group, 0.0) for group in groups.tolist())
+    return np.fromiter(weights, np.float32, len(groups))
+
+
+def _positions(slots: NDArray[np.intp], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Links by positions among the candidates; a record that is past is none, and stays -1."""
+    if not len(pairs):
+        return np.zeros((0, 3), np.int64)
+    order = np.argsort(slots)
+    at = np.minimum(np.searchsorted(slots, pairs[:, :2], sorter=order), len(slots) - 1)
+    place = order[at]
+    place = np.where(slots[place] == pairs[:, :2], place, -1)
+    return np.column_stack((place[place[:, 0] >= 0], pairs[place[:, 0] >= 0, 2]))
+
+
 def _near(snapshot: Snapshot, cosine: _Signal, slots: NDArray[np.intp]) -> _Signal:
-    """Mean cosine of the messages beside each, of those that can be seen and have a vector."""
+    """Mean cosine of the messages beside each, of those that can be read and have a vector."""
     line = snapshot.line
     place = line.place[slots]
     total = np.zeros(len(slots), np.float32)

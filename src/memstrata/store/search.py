@@ -9,17 +9,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memstrata.records import Evidence, Scope
+from memstrata.records import Episode, Message, Record, Scope
+from memstrata.store import episodes
 from memstrata.store.filters import Filter, Table, compile_filter
+from memstrata.store.lending import Similar, linked, mentioned
 from memstrata.store.ports import Found, Row, Tx, View
 from memstrata.store.rows import dumps, message_from, record_from, scope_params, unsigned
 from memstrata.store.scope_index import Candidates, ItemRow, Query, ScopeIndex
+from memstrata.store.views import evidence_of
 
-__all__ = ["IndexCache", "SearchRequest", "evidence_of", "search"]
+__all__ = ["IndexCache", "SearchRequest", "search"]
 
 _TABLES: Mapping[Table, str] = {
     "messages": "message_seqs_where",
@@ -41,6 +45,10 @@ class SearchRequest:
     """Folded texts, one of which must stand in the row."""
     fields: tuple[str, ...] = ()
     """For `literals`: the record fields to look in; none means all the text."""
+    names: tuple[str, ...] = ()
+    """Normal forms of the names in the question."""
+    similar: Similar | None = None
+    """How alike the question and an entity's name are, from their cosines; None: not at all."""
 
 
 @dataclass(slots=True)
@@ -126,7 +134,12 @@ def search(tx: Tx, cache: IndexCache, request: SearchRequest) -> list[Found]:
     query = request.query(speakers)
     if request.where is not None or request.literals is not None:
         query = replace(query, allowed=_allowed(tx, list(numbers.values()), request))
-    chosen = request.rank(index.search(query))
+    if request.similar is not None:
+        vector, names = query.vector, request.names
+        said = mentioned(tx, numbers, index, names, vector, request.similar)
+        query = replace(query, mentions=said)
+    links = partial(linked, tx, list(numbers.values()), query.now)
+    chosen = request.rank(index.search(query, links))
     return _read(tx, numbers, [int(seq) for seq in chosen])
 
 
@@ -156,17 +169,6 @@ def _containing(tx: Tx, number: int, request: SearchRequest) -> list[int]:
     return [int(row[0]) for row in rows]
 
 
-def evidence_of(tx: Tx, number: int, ids: Sequence[str]) -> dict[str, list[Evidence]]:
-    """The sources of records, by record id."""
-    found: dict[str, list[Evidence]] = {}
-    if ids:
-        for record_id, source, quote in tx.rows(
-            "evidence_of", {"scope": number, "ids": dumps(list(ids))}
-        ):
-            found.setdefault(record_id, []).append(Evidence(source_id=source, quote=quote))
-    return found
-
-
 def _read(tx: Tx, numbers: Mapping[Scope, int], seqs: Sequence[int]) -> list[Found]:
     found: dict[int, Found] = {}
     for scope, number in numbers.items():
@@ -175,14 +177,20 @@ def _read(tx: Tx, numbers: Mapping[Scope, int], seqs: Sequence[int]) -> list[Fou
         messages = tx.rows("message_by_seq", {"scope": number, "seqs": listed})
         records = tx.rows("record_by_seq", {"scope": number, "seqs": listed})
         evidence = evidence_of(tx, number, [row[1] for row in records])
+        told = episodes.by_seq(tx, scope, number, listed)
         by_seq = {row[0]: message_from(scope, row) for row in messages}
         by_seq_record = {
             row[0]: record_from(scope, row, evidence.get(row[1], ())) for row in records
         }
         for seq, owner, start, stop in owners:
             message, record = by_seq.get(owner), by_seq_record.get(owner)
-            text = message.content if message else record.text if record else None
+            episode = told.get(owner)
+            text = _text(message or record or episode)
             if text is not None:
                 whole = start == 0 and stop >= len(text)
-                found[seq] = Found(seq, start, stop, whole, message, record)
+                found[seq] = Found(seq, start, stop, whole, message, record, episode)
     return [found[seq] for seq in seqs if seq in found]
+
+
+def _text(found: Message | Record | Episode | None) -> str | None:
+    return found.content if isinstance(found, Message) else None if found is None else found.text

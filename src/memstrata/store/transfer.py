@@ -13,10 +13,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memstrata.errors import InvalidInput
 from memstrata.kinds import explain, kind_of
-from memstrata.records import BatchState, Message, Record, Scope, micros
+from memstrata.records import BatchState, Episode, Message, Record, Scope, micros
+from memstrata.store import entities, episodes
 from memstrata.store.append import ensure_scope, find_scope, item_rows, reserve
 from memstrata.store.items import close_header, speaker_hash
-from memstrata.store.ports import Passage, Tx
+from memstrata.store.ports import Passage, PutEntity, PutEpisode, Told, Tx
 from memstrata.store.rows import (
     dumps,
     message_from,
@@ -34,7 +35,7 @@ Carried = dict[str, Any]
 Index = Callable[[Message | Record], tuple[Passage, ...]]
 """Makes the index form of a message or record that is being loaded."""
 
-PARTS = ("batch", "message", "record", "evidence", "change")
+PARTS = ("batch", "message", "record", "evidence", "change", "episode", "entity")
 """The parts of a dump, in the order in which they are written and read."""
 
 _PAGE = 1000
@@ -54,6 +55,7 @@ class _Batch(_Row):
     reason: str | None = None
     attempts: int = 0
     request: str | None = None
+    distilled: int = 0
     digest: str | None = None
     idempotency_key: str | None = None
     created_at: int
@@ -85,21 +87,33 @@ class _Change(_Row):
     at: int
 
 
+class _Entity(_Row):
+    """An entity: its spellings as (normal form, as written, given name only), what mentions it."""
+
+    id: str
+    name: str
+    entity_type: str
+    spellings: list[tuple[str, str, bool]]
+    owners: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Loadable:
     """A row of a dump that was read and found in order."""
 
-    value: Message | Record | _Batch | _Evidence | _Change
+    value: Message | Record | Episode | _Batch | _Evidence | _Change | _Entity
     digest: bytes = b""
     identity: bytes | None = None
 
 
-_VALUES: dict[str, type[Message | Record | _Batch | _Evidence | _Change]] = {
+_VALUES: dict[str, type[Message | Record | Episode | _Batch | _Evidence | _Change | _Entity]] = {
     "batch": _Batch,
+    "episode": Episode,
     "message": Message,
     "record": Record,
     "evidence": _Evidence,
     "change": _Change,
+    "entity": _Entity,
 }
 
 
@@ -110,6 +124,10 @@ def dump_page(tx: Tx, scope: Scope, part: str, after: int) -> tuple[list[Carried
         return [], None
     if part in ("message", "record"):
         return _dump_rows(tx, scope, number, part, after)
+    if part == "episode":
+        return _dump_episodes(tx, scope, number), None
+    if part == "entity":
+        return _dump_entities(tx, number), None
     statement, columns = {
         "batch": ("batch_all", tuple(_Batch.model_fields)),
         "evidence": ("evidence_all", tuple(_Evidence.model_fields)),
@@ -133,6 +151,23 @@ def _dump_rows(
             value.pop("evidence", None)
         carried.append(_carry(part, value))
     return carried, int(rows[-1][0]) if len(rows) == _PAGE else None
+
+
+def _dump_episodes(tx: Tx, scope: Scope, number: int) -> list[Carried]:
+    rows = tx.rows("episode_all", {"scope": number})
+    told = episodes.episodes_with(tx, scope, number, rows, hidden=True)
+    return [_carry("episode", one.model_dump(mode="json")) for one in told]
+
+
+def _dump_entities(tx: Tx, number: int) -> list[Carried]:
+    carried: list[Carried] = []
+    for seq, entity_id, name, kind in tx.rows("entity_all", {"scope": number}):
+        one = {"scope": number, "entity": seq, "seqs": dumps([seq]), "limit": -1}
+        spellings = [list(row[1:]) for row in tx.rows("entity_names_of", one)]
+        owners = [str(row[0]) for row in tx.rows("mention_sources", one)]
+        named = {"id": entity_id, "name": name, "entity_type": kind}
+        carried.append(_carry("entity", {**named, "spellings": spellings, "owners": owners}))
+    return carried
 
 
 def _carry(part: str, value: Carried) -> Carried:
@@ -174,15 +209,16 @@ def _unhex(text: object) -> bytes:
 
 def load_rows(tx: Tx, scope: Scope, rows: Sequence[Loadable], index: Index, at: int) -> int:
     """Store dumped rows that are not there yet; how many were stored."""
-    load = _Load(tx, scope, ensure_scope(tx, scope, at), index)
+    load = _Load(tx, scope, ensure_scope(tx, scope, at), index, at)
     return sum(load.one(row) for row in rows)
 
 
 class _Load:
     """One transaction's worth of rows."""
 
-    def __init__(self, tx: Tx, scope: Scope, number: int, index: Index) -> None:
+    def __init__(self, tx: Tx, scope: Scope, number: int, index: Index, at: int) -> None:
         self.tx = tx
+        self.at = at
         self.number = number
         self.index = index
         self.owner = {"user_id": scope.user_id, "agent_id": scope.agent_id}
@@ -193,6 +229,10 @@ class _Load:
                 return self.message(row.value.model_copy(update=self.owner), row)
             case Record():
                 return self.record(row.value.model_copy(update=self.owner))
+            case Episode():
+                return self.episode(row.value)
+            case _Entity():
+                return self.entity(row.value)
             case _Batch():
                 return self.batch(row.value)
             case _Evidence():
@@ -217,6 +257,31 @@ class _Load:
         said = signed(speaker_hash(message.speaker))
         self.tx.run("speaker_add", self.params(hash=said, name=message.speaker))
         return 1
+
+    def episode(self, episode: Episode) -> int:
+        """Store an episode with the messages that are in none; a newer telling replaces ours."""
+        row = next(iter(self.tx.rows("episode_by_id", self.params(ids=dumps([episode.id])))), None)
+        ids = self.params(ids=dumps(episode.message_ids))
+        free = [str(found[0]) for found in self.tx.rows("message_in_no_episode", ids)]
+        if row is None and not free:
+            return 0
+        seq = None if row is None else int(row[0])
+        ended = micros(episode.ended_at)
+        if row is not None and (not row[9] or (episode.open and ended <= row[8])):
+            return 0
+        told = Told(episode.title, episode.summary, tuple(episode.people), tuple(episode.topics))
+        times = micros(episode.started_at), ended
+        owner = episode.session_id
+        write = PutEpisode(episode.id, seq, owner, told, *times, episode.open, tuple(free))
+        episodes.put(self.tx, self.number, episode.batch_id, micros(episode.recorded_at), write)
+        return int(row is None)
+
+    def entity(self, entity: _Entity) -> int:
+        known = entities.by_id(self.tx, self.number, entity.id)
+        spellings, owners = tuple(entity.spellings), tuple(entity.owners)
+        write = PutEntity(entity.id, known, entity.name, entity.entity_type, spellings, owners)
+        entities.put(self.tx, self.number, self.at, [write])
+        return int(known is None)
 
     def record(self, record: Record) -> int:
         versions = self.tx.rows("record_versions", self.params(id=record.id))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memstrata.store.item_columns import UNREADABLE, Columns
-from memstrata.store.items import MAX, MIN
+from memstrata.store.items import MAX, MIN, STRATA
 
 __all__ = ["Mask", "Query", "Sight", "Visibility"]
+
+
+_COUNTED = frozenset((STRATA["messages"], STRATA["records"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,6 +23,8 @@ class Query:
 
     terms: Sequence[tuple[int, float]] = ()
     """(hash, weight) of each distinct term."""
+    alternatives: Sequence[tuple[int, int, float]] = ()
+    """(place among the terms, hash, share) of what counts in place of a term where it is not."""
     vector: NDArray[np.float32] | None = None
     """Of length 1, from the model of the items' vectors."""
     speaker: int = 0
@@ -41,6 +46,8 @@ class Query:
     """The highest shown."""
     allowed: NDArray[np.int64] | None = None
     """The `seq`s that passed the filters; None: all."""
+    mentions: Mapping[int, float] = field(default_factory=dict[int, float])
+    """How much it says that a message or record (its `group`) mentions what is asked about."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +90,11 @@ class Visibility:
 
     def sight(self, query: Query) -> Sight:
         """The masks for `query`."""
-        counted = self._keep("counted", query.now, lambda: self._counted(query.now))
+        plain = self._keep("plain", query.now, lambda: self._readable(query.now))
+        counted = self._keep("counted", query.now, lambda: self._counted(plain))
         if query.as_of is None and query.known_at is None:
             readable = self._keep(
-                query.sensitivity, query.now, lambda: self._up_to(counted, query.sensitivity)
+                query.sensitivity, query.now, lambda: self._up_to(plain, query.sensitivity)
             )
         else:
             instant = query.as_of if query.as_of is not None else query.known_at
@@ -100,8 +108,11 @@ class Visibility:
             mask = self._kept[key] = make()
         return mask
 
-    def _counted(self, now: int) -> Mask:
-        mask = self._readable(now)
+    def _counted(self, mask: Mask) -> Mask:
+        # What only repeats what stands elsewhere (episodes, entities) would count words twice.
+        told = _among(self.items.stratum[: self.count], _COUNTED)
+        if not told.all():
+            mask = mask.narrowed(mask.bits & told)
         lengths = self.items.length[: self.count][mask.bits]
         mean = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
         return replace(mask, mean_length=mean or 1.0)

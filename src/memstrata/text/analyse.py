@@ -28,8 +28,18 @@ from memstrata.text.lexicon import (
     STOP_WORDS,
     SYNONYMS,
 )
+from memstrata.text.type_words import TYPE_WORDS
 
-__all__ = ["QueryTerm", "fold", "pack_terms", "query_terms", "repair", "term_hash", "terms"]
+__all__ = [
+    "QueryTerm",
+    "fold",
+    "instances",
+    "pack_terms",
+    "query_terms",
+    "repair",
+    "term_hash",
+    "terms",
+]
 
 _MAX_TF = 0xFFFF
 _LONG = 48
@@ -300,6 +310,25 @@ def _token_query(token: str) -> Iterator[QueryTerm]:
             yield QueryTerm(_word_term(word), _ASKING if word in ASKING_WORDS else 1.0)
     if whole:
         yield QueryTerm(whole, _WHOLE)
+
+
+@lru_cache(maxsize=1)
+def _instances() -> dict[str, tuple[str, ...]]:
+    """By the term of a kind, the terms of what is of it."""
+    found: dict[str, dict[str, None]] = {}
+    for kind, words in TYPE_WORDS.items():
+        if kind.isascii():
+            of_kind, key = [_word_term(word) for word in words], _word_term(kind)
+        else:
+            # A pair of characters is a term; a longer word is too seldom written as one.
+            of_kind, key = [word for word in words if len(word) <= 2], kind
+        found.setdefault(key, {}).update(dict.fromkeys(of_kind))
+    return {key: tuple(word for word in words if word != key) for key, words in found.items()}
+
+
+def instances(term: str) -> tuple[str, ...]:
+    """Return the terms of what is of the kind that `term` is a word for, none for most."""
+    return _instances().get(term, ())
 
 
 def query_terms(text: str) -> list[QueryTerm]:

@@ -32,7 +32,7 @@ ON CONFLICT (tenant, user_id, agent_id) DO NOTHING;
 
 -- name: scope_touch
 -- Note that items of the scope changed.
-UPDATE scopes SET stamp = :stamp WHERE scope = :scope;
+UPDATE scopes SET stamp = max(stamp, :stamp) WHERE scope = :scope;
 
 -- name: scope_list
 -- Who is in the store, with how much.
@@ -140,6 +140,64 @@ WHERE messages.scope = :scope AND (contains_fold(content, :needles) OR contains_
 SELECT seq, id, digest FROM messages INDEXED BY messages_batch
 WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
 
+-- name: message_seqs
+-- The sequence numbers of messages, by id.
+SELECT id, seq FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: message_fresh
+-- The messages of a batch that are in no episode yet.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages INDEXED BY messages_batch
+WHERE scope = :scope AND batch_id = :batch_id AND hidden_at IS NULL AND episode IS NULL
+ORDER BY occurred_at, seq;
+
+-- name: message_before
+-- The last messages of a session before a sequence number, newest first.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages INDEXED BY messages_session
+WHERE scope = :scope AND session_id = :session_id AND seq < :before AND hidden_at IS NULL
+ORDER BY seq DESC LIMIT :count;
+
+-- name: message_before_alone
+-- The same of messages in no session, among the last five hundred numbers.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages
+WHERE scope = :scope AND session_id IS NULL AND seq < :before AND seq > :before - 500
+    AND hidden_at IS NULL
+ORDER BY seq DESC LIMIT :count;
+
+-- name: message_of_episode
+-- The messages of an episode that are not hidden.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages INDEXED BY messages_episode
+WHERE scope = :scope AND episode = :episode AND hidden_at IS NULL ORDER BY occurred_at, seq;
+
+-- name: message_hidden_of_episode
+-- Whether an episode has hidden messages, which may be shown again.
+SELECT 1 FROM messages INDEXED BY messages_episode
+WHERE scope = :scope AND episode = :episode AND hidden_at IS NOT NULL LIMIT 1;
+
+-- name: message_ids_of_episodes
+-- Which messages are in these episodes.
+SELECT episode, id FROM messages INDEXED BY messages_episode
+WHERE scope = :scope AND episode IN (SELECT value FROM json_each(:episodes))
+    AND (:hidden OR hidden_at IS NULL) ORDER BY occurred_at, seq;
+
+-- name: message_in_no_episode
+-- Which of these messages are there and in no episode.
+SELECT id FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND episode IS NULL AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: message_join_episode
+-- Put messages into an episode.
+UPDATE messages INDEXED BY messages_id SET episode = :episode
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
 -- name: message_show
 -- Hide the messages of a batch, or show them again; those that are so already stay as they are.
 UPDATE messages INDEXED BY messages_batch SET hidden_at = :hidden_at
@@ -166,6 +224,75 @@ WHERE scope = :scope AND session_id = :session_id;
 SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
     hidden_at, trust, tags, metadata, spans, batch_id, digest, identity
 FROM messages WHERE scope = :scope AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: episode_put
+-- Write an episode, or what it has become.
+INSERT INTO episodes (scope, seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id)
+VALUES (:scope, :seq, :id, :session_id, :title, :summary, :people, :topics, :started_at,
+    :ended_at, :is_open, :recorded_at, :batch_id)
+ON CONFLICT (scope, seq) DO UPDATE SET title = excluded.title, summary = excluded.summary,
+    people = excluded.people, topics = excluded.topics, started_at = excluded.started_at,
+    ended_at = excluded.ended_at, is_open = excluded.is_open;
+
+-- name: episode_open
+-- The open episodes of a scope.
+SELECT seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id
+FROM episodes INDEXED BY episodes_open WHERE scope = :scope AND is_open;
+
+-- name: episode_close
+-- Close episodes: they do not grow any more.
+UPDATE episodes SET is_open = 0
+WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: episode_by_seq
+-- Episodes behind found items.
+SELECT seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id
+FROM episodes WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: episode_by_id
+-- Episodes by their ids.
+SELECT seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id
+FROM episodes INDEXED BY episodes_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: episode_list
+-- Episodes in the order they began, after a cursor.
+SELECT seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id
+FROM episodes INDEXED BY episodes_time
+WHERE scope = :scope AND (started_at, seq) > (:after_time, :after_seq)
+    AND ended_at >= :since AND started_at < :until
+    AND (:session_id IS NULL OR session_id = :session_id) AND title <> ''
+ORDER BY started_at, seq LIMIT :limit;
+
+-- name: episode_of_messages
+-- The episodes some messages are in.
+SELECT DISTINCT episode FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids)) AND episode IS NOT NULL;
+
+-- name: episode_of_batch
+-- The episodes a batch's messages are in.
+SELECT DISTINCT episode FROM messages INDEXED BY messages_batch
+WHERE scope = :scope AND batch_id = :batch_id AND episode IS NOT NULL;
+
+-- name: episode_drop
+-- Erase an episode.
+DELETE FROM episodes WHERE scope = :scope AND seq = :seq;
+
+-- name: episode_all
+-- Every episode of a scope, for a dump.
+SELECT seq, id, session_id, title, summary, people, topics, started_at, ended_at, is_open,
+    recorded_at, batch_id
+FROM episodes WHERE scope = :scope ORDER BY seq;
+
+-- name: item_rewrite
+-- Say anew what can be found of something; its old vector no longer fits.
+UPDATE items SET header = :header, terms = :terms, stop = :stop, model = 0, stamp = :stamp
+WHERE scope = :scope AND seq = :seq;
 
 -- name: item_add
 -- Add one searchable item.
@@ -211,6 +338,20 @@ WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
 SELECT i.seq, substr(r.text, i.start + 1, i.stop - i.start), NULL, r.title, r.occurred_at
 FROM items i INDEXED BY items_without_vector
 JOIN records r ON r.scope = i.scope AND r.seq = i.owner
+WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
+
+-- name: item_pending_episodes
+-- Closed episodes' items that have no vector yet; an open one still changes.
+SELECT i.seq, e.title || char(10) || e.summary, NULL, NULL, e.started_at
+FROM items i INDEXED BY items_without_vector
+JOIN episodes e ON e.scope = i.scope AND e.seq = i.owner
+WHERE i.scope = :scope AND i.model = 0 AND NOT e.is_open ORDER BY i.seq LIMIT :limit;
+
+-- name: item_pending_entities
+-- Entities' items that have no vector yet.
+SELECT i.seq, e.name, NULL, NULL, NULL
+FROM items i INDEXED BY items_without_vector
+JOIN entities e ON e.scope = i.scope AND e.seq = i.owner
 WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
 
 -- name: item_vector_known
@@ -281,6 +422,46 @@ SELECT id, text FROM records INDEXED BY records_fingerprint
 WHERE scope = :scope AND fingerprint = :fingerprint AND closed_at IS NULL AND id <> :id
     AND lifecycle IN ('current', 'review')
     AND coalesce(valid_to > :now, 1) AND coalesce(expires_at > :now, 1) LIMIT 1;
+
+-- name: record_of_subjects
+-- Open versions about these subjects and attributes, a JSON list of pairs.
+SELECT seq, r.id, version, kind, title, text, fields, tags, metadata, r.path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM json_each(:pairs) pair CROSS JOIN records r INDEXED BY records_subject
+    ON r.scope = :scope AND r.subject = json_extract(pair.value, '$[0]')
+    AND r.attribute = json_extract(pair.value, '$[1]')
+WHERE closed_at IS NULL AND lifecycle <> 'retired';
+
+-- name: record_of_fingerprints
+-- Open versions with these fingerprints.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records INDEXED BY records_fingerprint
+WHERE scope = :scope AND closed_at IS NULL AND lifecycle <> 'retired'
+    AND fingerprint IN (SELECT value FROM json_each(:fingerprints));
+
+-- name: record_of_prefix
+-- Open versions of one kind, by what its ids begin with.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records WHERE scope = :scope AND closed_at IS NULL AND lifecycle <> 'retired'
+    AND id >= :low AND id < :high;
+
+-- name: record_open_seqs
+-- The sequence numbers of the open versions of records, by id.
+SELECT id, seq FROM records INDEXED BY records_open
+WHERE scope = :scope AND closed_at IS NULL AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: record_of_batch
+-- The open versions that a batch wrote.
+SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
+    recorded_at, created_at, closed_at, valid_from, valid_to, retired_at, expires_at, confidence,
+    trust, sensitivity, lifecycle, supersedes, superseded_by, fingerprint, batch_id
+FROM records INDEXED BY records_batch
+WHERE scope = :scope AND batch_id = :batch_id AND closed_at IS NULL;
 
 -- name: record_list
 -- Open versions in the order they were first written, after a cursor.
@@ -357,6 +538,113 @@ ORDER BY record_id, added_at, source_id;
 SELECT record_id, source_id, quote, added_at, batch_id FROM evidence
 WHERE scope = :scope ORDER BY record_id, source_id;
 
+-- name: entity_add
+-- Add an entity.
+INSERT INTO entities (scope, seq, id, name, type) VALUES (:scope, :seq, :id, :name, :type);
+
+-- name: entity_rename
+-- Call an entity by a fuller name or a surer type.
+UPDATE entities SET name = :name, type = :type WHERE scope = :scope AND seq = :seq;
+
+-- name: entity_name_add
+-- Add a spelling of an entity.
+INSERT INTO entity_names (scope, normal, entity, written, given)
+VALUES (:scope, :normal, :entity, :written, :given)
+ON CONFLICT (scope, normal, entity) DO UPDATE SET given = min(given, excluded.given);
+
+-- name: entity_find
+-- The entities that are written in one of these normal forms.
+SELECT n.normal, n.given, e.seq, e.id, e.name, e.type FROM entity_names n
+JOIN entities e ON e.scope = n.scope AND e.seq = n.entity
+WHERE n.scope = :scope AND n.normal IN (SELECT value FROM json_each(:normals))
+ORDER BY e.seq;
+
+-- name: entity_by_id
+-- The number of an entity.
+SELECT seq FROM entities WHERE scope = :scope AND id = :id;
+
+-- name: entity_names_of
+-- All spellings of some entities.
+SELECT entity, normal, written, given FROM entity_names INDEXED BY entity_names_entity
+WHERE scope = :scope AND entity IN (SELECT value FROM json_each(:seqs)) ORDER BY entity, normal;
+
+-- name: entity_known
+-- All normal forms by which entities are known.
+SELECT DISTINCT normal FROM entity_names WHERE scope = :scope AND NOT given;
+
+-- name: entity_list
+-- Entities with how much mentions each, after a cursor, the most mentioned first.
+SELECT e.seq, e.id, e.name, e.type, count(m.owner) AS mentioned FROM entities e
+LEFT JOIN mentions m ON m.scope = e.scope AND m.entity = e.seq
+WHERE e.scope = :scope AND (:type IS NULL OR e.type = :type)
+    AND (:normals IS NULL OR e.seq IN (
+        SELECT entity FROM entity_names WHERE scope = :scope
+            AND normal IN (SELECT value FROM json_each(:normals))))
+GROUP BY e.seq
+HAVING :after_seq IS NULL OR (-count(m.owner), e.seq) > (-:after_count, :after_seq)
+ORDER BY mentioned DESC, e.seq LIMIT :limit;
+
+-- name: entity_all
+-- Every entity of a scope, for a dump.
+SELECT seq, id, name, type FROM entities WHERE scope = :scope ORDER BY seq;
+
+-- name: entity_drop_names
+-- Forget the spellings of entities that are gone.
+DELETE FROM entity_names WHERE scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM entities e WHERE e.scope = entity_names.scope AND e.seq = entity_names.entity);
+
+-- name: mention_add
+-- Note that a message or record version mentions an entity.
+INSERT INTO mentions (scope, entity, owner) VALUES (:scope, :entity, :owner)
+ON CONFLICT (scope, entity, owner) DO NOTHING;
+
+-- name: mention_carry
+-- What a version mentions, its successor mentions as long as the text is the same.
+INSERT INTO mentions (scope, entity, owner)
+SELECT scope, entity, :seq FROM mentions INDEXED BY mentions_owner
+WHERE scope = :scope AND owner = :old
+ON CONFLICT (scope, entity, owner) DO NOTHING;
+
+-- name: mention_of
+-- What mentions an entity.
+SELECT owner FROM mentions WHERE scope = :scope AND entity = :entity LIMIT :limit;
+
+-- name: mention_sources
+-- Ids of the messages and open records that mention an entity, the newest first.
+SELECT m.id FROM mentions x CROSS JOIN messages m ON m.scope = x.scope AND m.seq = x.owner
+WHERE x.scope = :scope AND x.entity = :entity AND m.hidden_at IS NULL
+UNION ALL
+SELECT r.id FROM mentions x
+CROSS JOIN records r INDEXED BY records_seq ON r.scope = x.scope AND r.seq = x.owner
+WHERE x.scope = :scope AND x.entity = :entity AND r.closed_at IS NULL
+ORDER BY 1 DESC LIMIT :limit;
+
+-- name: links_of_messages
+-- The open records that rest on these messages, and whether they are past.
+SELECT m.seq, r.seq, r.lifecycle = 'past' OR coalesce(r.valid_to <= :now, 0)
+FROM messages m
+CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = m.scope AND e.source_id = m.id
+CROSS JOIN records r INDEXED BY records_open ON r.scope = e.scope AND r.id = e.record_id
+WHERE m.scope = :scope AND m.seq IN (SELECT value FROM json_each(:seqs))
+    AND r.closed_at IS NULL AND r.lifecycle IN ('current', 'past');
+
+-- name: links_of_records
+-- The messages that these record versions rest on.
+SELECT r.seq, m.seq FROM records r INDEXED BY records_seq
+CROSS JOIN evidence e ON e.scope = r.scope AND e.record_id = r.id
+CROSS JOIN messages m INDEXED BY messages_id ON m.scope = e.scope AND m.id = e.source_id
+WHERE r.scope = :scope AND r.seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: links_to_episodes
+-- The episodes these messages are in.
+SELECT seq, episode FROM messages
+WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs)) AND episode IS NOT NULL;
+
+-- name: links_of_episodes
+-- The messages in these episodes.
+SELECT episode, seq FROM messages INDEXED BY messages_episode
+WHERE scope = :scope AND episode IN (SELECT value FROM json_each(:seqs)) AND hidden_at IS NULL;
+
 -- name: batch_add
 -- Note a call that writes.
 INSERT INTO batches (scope, id, verb, actor, state, request, digest, idempotency_key, created_at,
@@ -426,6 +714,15 @@ UPDATE batches SET state = :state, reason = :reason, lease_owner = NULL, lease_u
     finished_at = CASE WHEN :state = 'pending' THEN NULL ELSE :at END
 WHERE scope = :scope AND id = :id AND lease_owner = :owner;
 
+-- name: batch_task
+-- What a batch asked for, and whether its records are written already.
+SELECT verb, request, distilled, actor FROM batches WHERE scope = :scope AND id = :id;
+
+-- name: batch_distilled
+-- Note that a batch's records are written, if it is still ours and they were not.
+UPDATE batches SET distilled = 1
+WHERE scope = :scope AND id = :id AND lease_owner = :owner AND NOT distilled;
+
 -- name: batch_state
 -- Set the state of a batch that nobody works on.
 UPDATE batches SET state = :state, reason = :reason, lease_owner = NULL, lease_until = NULL,
@@ -434,15 +731,15 @@ WHERE scope = :scope AND id = :id;
 
 -- name: batch_all
 -- Every batch of a scope, for a dump; one that only embedded what was loaded brought nothing.
-SELECT id, verb, actor, state, reason, attempts, request, lower(hex(digest)), idempotency_key,
-    created_at, finished_at
+SELECT id, verb, actor, state, reason, attempts, request, distilled, lower(hex(digest)),
+    idempotency_key, created_at, finished_at
 FROM batches WHERE scope = :scope AND verb <> 'load' ORDER BY id;
 
 -- name: batch_load
 -- Add a batch from a dump.
-INSERT INTO batches (scope, id, verb, actor, state, reason, attempts, request, digest,
+INSERT INTO batches (scope, id, verb, actor, state, reason, attempts, request, distilled, digest,
     idempotency_key, created_at, finished_at)
-VALUES (:scope, :id, :verb, :actor, :state, :reason, :attempts, :request, :digest,
+VALUES (:scope, :id, :verb, :actor, :state, :reason, :attempts, :request, :distilled, :digest,
     :idempotency_key, :created_at, :finished_at);
 
 -- name: change_add
@@ -528,9 +825,15 @@ DELETE FROM speakers WHERE scope = :scope AND NOT EXISTS (
         AND coalesce(m.name, m.role) = speakers.name);
 
 -- name: erase_entities
--- Forget entities that nothing mentions any more.
-DELETE FROM entities WHERE scope = :scope AND NOT EXISTS (
-    SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity_id = entities.id);
+-- The entities that nothing mentions any more, but for those who speak.
+SELECT seq FROM entities WHERE scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity = entities.seq)
+    AND NOT EXISTS (
+        SELECT 1 FROM speakers s WHERE s.scope = entities.scope AND s.name = entities.name);
+
+-- name: erase_entity
+-- Forget an entity.
+DELETE FROM entities WHERE scope = :scope AND seq = :seq;
 
 -- name: erase_batches
 -- Forget what identified erased input: its hash would recognise it again.
@@ -552,7 +855,8 @@ SELECT
     (SELECT count(*) FROM messages WHERE scope = :scope AND hidden_at IS NOT NULL),
     (SELECT count(*) FROM records WHERE scope = :scope),
     (SELECT count(*) FROM items WHERE scope = :scope AND model >= 0),
-    (SELECT count(*) FROM items INDEXED BY items_without_vector WHERE scope = :scope AND model = 0),
+    (SELECT count(*) FROM items INDEXED BY items_without_vector WHERE scope = :scope AND model = 0)
+        - (SELECT count(*) FROM episodes INDEXED BY episodes_open WHERE scope = :scope AND is_open),
     (SELECT count(*) FROM batches WHERE scope = :scope AND state IN ('pending', 'running')),
     (SELECT count(*) FROM batches WHERE scope = :scope AND state = 'failed');
 
@@ -563,10 +867,30 @@ WHERE scope = :scope AND closed_at IS NULL GROUP BY kind, lifecycle ORDER BY kin
 
 -- name: verify_counts
 -- Invariants that hold in every sound store, as counts of what breaks them.
-SELECT 'items whose message or record is gone', count(*) FROM items i
+SELECT 'items of nothing that is there', count(*) FROM items i
 WHERE i.scope = :scope AND i.model >= 0
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = i.scope AND m.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
+    AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = i.scope AND e.seq = i.owner)
+    AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner)
+UNION ALL
+SELECT 'messages of an episode that is gone', count(*) FROM messages m
+WHERE m.scope = :scope AND m.episode IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = m.scope AND e.seq = m.episode)
+UNION ALL
+SELECT 'episodes without messages', count(*) FROM episodes e
+WHERE e.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = e.scope AND m.episode = e.seq)
+UNION ALL
+SELECT 'mentions of what is gone', count(*) FROM mentions x
+WHERE x.scope = :scope AND (
+    NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = x.scope AND n.seq = x.entity)
+    OR (NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = x.scope AND m.seq = x.owner)
+        AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = x.scope AND r.seq = x.owner)))
+UNION ALL
+SELECT 'spellings of an entity that is gone', count(*) FROM entity_names y
+WHERE y.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = y.scope AND n.seq = y.entity)
 UNION ALL
 SELECT 'messages that cannot be found because their index entry is missing', count(*)
 FROM messages m WHERE m.scope = :scope

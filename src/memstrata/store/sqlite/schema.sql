@@ -67,14 +67,37 @@ CREATE TABLE messages (
     batch_id TEXT NOT NULL,
     digest BLOB NOT NULL,
     identity BLOB,
+    episode INTEGER,
     PRIMARY KEY (scope, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_id ON messages (scope, id);
 CREATE INDEX messages_session ON messages (scope, session_id, seq) WHERE session_id IS NOT NULL;
 CREATE INDEX messages_time ON messages (scope, occurred_at, seq);
 CREATE INDEX messages_batch ON messages (scope, batch_id);
+CREATE INDEX messages_episode ON messages (scope, episode, seq) WHERE episode IS NOT NULL;
 CREATE UNIQUE INDEX messages_identity ON messages (scope, identity)
     WHERE identity IS NOT NULL AND hidden_at IS NULL;
+
+-- Contiguous messages about one thing, which name it by its `seq`; an open one may still grow.
+CREATE TABLE episodes (
+    scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    session_id TEXT,
+    title TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    people TEXT,
+    topics TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    batch_id TEXT NOT NULL,
+    PRIMARY KEY (scope, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX episodes_id ON episodes (scope, id);
+CREATE INDEX episodes_time ON episodes (scope, started_at, seq);
+CREATE INDEX episodes_open ON episodes (scope, session_id) WHERE is_open;
 
 -- A record is the rows of its versions; the open one has no `closed_at`.
 CREATE TABLE records (
@@ -128,8 +151,8 @@ CREATE TABLE evidence (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX evidence_source ON evidence (scope, source_id);
 
--- What can be found: one row per message, record version, or passage of a long one.
--- `owner` is the `seq` of that message or version, `[start, stop)` the characters of a passage.
+-- What can be found: one row per message, episode, record version, entity, or passage of a long
+-- one. `owner` is the `seq` of what it belongs to, `[start, stop)` the characters of a passage.
 -- `header` and `terms` are the fixed layouts of store/scope_index.py; `stamp` grows with each
 -- change of the row, so that readers load only what moved; `model` is 0 until it has a vector.
 CREATE TABLE items (
@@ -156,22 +179,35 @@ CREATE TABLE vectors (
     PRIMARY KEY (scope, model, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- People, places, organisations, products, named things; `seq` is its item in the index.
 CREATE TABLE entities (
     scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
     id TEXT NOT NULL,
-    normal TEXT NOT NULL,
     name TEXT NOT NULL,
     type TEXT NOT NULL,
-    aliases TEXT,
-    PRIMARY KEY (scope, id)
+    PRIMARY KEY (scope, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX entities_normal ON entities (scope, normal);
+CREATE UNIQUE INDEX entities_id ON entities (scope, id);
 
+-- The spellings of an entity by normal form, each as it was first written. `given` is the first
+-- word of a person's full name, by which the person may be called as long as no other is.
+CREATE TABLE entity_names (
+    scope INTEGER NOT NULL,
+    normal TEXT NOT NULL,
+    entity INTEGER NOT NULL,
+    written TEXT NOT NULL,
+    given INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, normal, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entity_names_entity ON entity_names (scope, entity);
+
+-- Which message or record version (its `seq`) mentions which entity.
 CREATE TABLE mentions (
     scope INTEGER NOT NULL,
-    entity_id TEXT NOT NULL,
+    entity INTEGER NOT NULL,
     owner INTEGER NOT NULL,
-    PRIMARY KEY (scope, entity_id, owner)
+    PRIMARY KEY (scope, entity, owner)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_owner ON mentions (scope, owner);
 
@@ -185,6 +221,7 @@ CREATE TABLE batches (
     reason TEXT,
     attempts INTEGER NOT NULL DEFAULT 0,
     request TEXT,
+    distilled INTEGER NOT NULL DEFAULT 0,
     digest BLOB,
     idempotency_key TEXT,
     lease_owner TEXT,

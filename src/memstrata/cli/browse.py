@@ -1,0 +1,132 @@
+"""Commands that browse: `get`, `list`, `messages`, `episodes`, `entities`, `review`, `history`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from memstrata.cli import render
+from memstrata.cli.call import Call
+from memstrata.cli.reading import filters
+from memstrata.cli.recall import Filters, Kind, Limit, Session, Since, Until
+
+__all__ = ["entities", "episodes", "get", "history", "list_", "messages", "review"]
+
+Cursor = Annotated[
+    str | None, typer.Option(help="Go on where the last page ended.", show_default=False)
+]
+
+
+def get(
+    call: Call,
+    id: Annotated[str, typer.Argument(help="A message, record or episode.", show_default=False)],
+) -> None:
+    """Show everything about one message, record or episode."""
+    found, zone = call.zoned(lambda memory: memory.get(id))
+    call.show(found, lambda: render.whole(found, zone))
+
+
+def list_(
+    call: Call,
+    *,
+    kind: Kind = None,
+    filters_: Filters = None,
+    lifecycle: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="current, past, review or retired; repeatable.",
+            show_default="all but retired",
+        ),
+    ] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """List records in the order they were first written."""
+    asked: dict[str, Any] = {"kinds": kind, "filters": filters(filters_), "limit": limit}
+    asked |= {"lifecycles": lifecycle} if lifecycle else {}
+    page, zone = call.zoned(lambda memory: memory.list(cursor=cursor, **asked))
+    call.show(page, lambda: render.records(page, zone))
+
+
+def messages(
+    call: Call,
+    *,
+    session: Session = None,
+    filters_: Filters = None,
+    since: Since = None,
+    until: Until = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Undone messages too.")] = False,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """List the original messages in the order they happened."""
+    asked: dict[str, Any] = {
+        "session_id": session,
+        "filters": filters(filters_),
+        "since": since,
+        "until": until,
+        "hidden": hidden,
+        "limit": limit,
+        "cursor": cursor,
+    }
+    page, zone = call.zoned(lambda memory: memory.messages(**asked))
+    call.show(page, lambda: render.messages(page, zone))
+
+
+def episodes(
+    call: Call,
+    *,
+    session: Session = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """List runs of messages about one thing, in the order they began."""
+    asked: dict[str, Any] = {"session_id": session, "since": since, "until": until}
+    page, zone = call.zoned(
+        lambda memory: memory.episodes(limit=limit, cursor=cursor, **asked),
+    )
+    call.show(page, lambda: render.episodes(page, zone))
+
+
+def entities(
+    call: Call,
+    name: Annotated[
+        str | None, typer.Argument(help="Only this one, in any spelling.", show_default=False)
+    ] = None,
+    *,
+    type_: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="person, place, organisation, product, handle or thing.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """List people, places and named things, the most mentioned first, and what mentions them."""
+    page = call.scoped(
+        lambda memory: memory.entities(name, type=type_, limit=limit, cursor=cursor),
+        reads=True,
+        embeds=False,
+    )
+    call.show(page, lambda: render.entities(page))
+
+
+def review(call: Call, *, limit: Limit = 100, cursor: Cursor = None) -> None:
+    """List what could not be decided, oldest first, with what stands against it; see `decide`."""
+    page, zone = call.zoned(lambda memory: memory.review(limit=limit, cursor=cursor))
+    call.show(page, lambda: render.reviews(page, zone))
+
+
+def history(
+    call: Call,
+    id: Annotated[str, typer.Argument(help="A record or message.", show_default=False)],
+) -> None:
+    """Show every change of a record, oldest first: who, why, before and after."""
+    log, zone = call.zoned(lambda memory: memory.history(id))
+    call.show(log, lambda: render.changes(log, zone))

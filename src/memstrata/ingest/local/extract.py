@@ -1,0 +1,206 @@
+"""From messages to proposals: who speaks, what is theirs to say, what it states."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta, tzinfo
+
+from memstrata.ingest.local import chinese, english
+from memstrata.ingest.local.clauses import Sentence, readable, sentences
+from memstrata.ingest.local.corrections import correction, marks
+from memstrata.ingest.local.documents import documents
+from memstrata.ingest.local.events import Event
+from memstrata.ingest.local.findings import Finding
+from memstrata.ingest.local.people import Talk
+from memstrata.ingest.local.steps import procedures
+from memstrata.ingest.local.wishes import contact, wish
+from memstrata.ingest.proposals import Proposal
+from memstrata.kinds import Core, Episodic, KindModel, Semantic, Vault
+from memstrata.kinds.attributes import statement
+from memstrata.records import Evidence, Message
+
+__all__ = ["Setting", "extract"]
+
+_OTHERS = frozenset({"assistant", "system", "tool", "developer", "function"})
+_WRITERS = frozenset({"user", "assistant"})
+_LONG = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known around the messages."""
+
+    zone: tzinfo
+    """Of the user."""
+    before: Sequence[Message] = field(default=())
+    """Up to ten messages before the new ones in the session, oldest first."""
+    known: Collection[str] = field(default=())
+    """Names known from before."""
+
+
+def extract(messages: Sequence[Message], setting: Setting) -> list[Proposal]:
+    """What the messages state, each with the words that say so.
+
+    Facts, events and wishes only from what people say themselves, never from assistants, tools or
+    recalled text; procedures and documents also from assistants.
+    """
+    everyone = {
+        message.name.split()[0].casefold()
+        for message in (*setting.before, *messages)
+        if message.name and message.name.strip()
+    }
+    talk = Talk(participants=frozenset(everyone), known=setting.known)
+    said = dict[str, list[Finding]]()
+    for message in setting.before:
+        for _ in _findings(message, talk, said):
+            pass
+    proposals: list[Proposal] = []
+    for message in messages:
+        seen = set[tuple[object, ...]]()
+        for proposal in _proposals(message, talk, said):
+            key = (proposal.record.name_of_kind, *proposal.record.identity())
+            if key not in seen:
+                seen.add(key)
+                proposals.append(proposal)
+        if message.role in _WRITERS:
+            proposals += procedures(message)
+            proposals += documents(message)
+    return proposals
+
+
+def _proposals(message: Message, talk: Talk, said: dict[str, list[Finding]]) -> Iterator[Proposal]:
+    for found in _findings(message, talk, said):
+        if isinstance(found, Finding):
+            yield _fact(found, message)
+            if found.attribute == "name" and _is_private(message) and found.subject == "user":
+                label = "称呼" if found.language == "zh" else "Name"
+                yield _core(message, found.start, found.end, f"{label}: {found.value}")
+        elif isinstance(found, Event):
+            yield _event(found, message)
+        else:
+            yield found
+
+
+def _is_private(message: Message) -> bool:
+    """Whether it is the user alone who speaks, and for themselves."""
+    return message.role == "user" and not message.name and message.trust == "user"
+
+
+def _speaks(message: Message) -> bool:
+    return message.role not in _OTHERS and message.trust not in ("tool", "web")
+
+
+def _findings(
+    message: Message, talk: Talk, said: dict[str, list[Finding]]
+) -> Iterator[Finding | Event | Proposal]:
+    if not _speaks(message):
+        return
+    talk.speaker = message.name.strip() if message.name and message.name.strip() else "user"
+    earlier = said.setdefault(talk.speaker, [])
+    wrong = False
+    for sentence in sentences(readable(message.content[:_LONG])):
+        if not sentence.asks and (put_right := correction(sentence, earlier)):
+            earlier.append(put_right)
+            yield put_right
+            continue
+        wrong = wrong or marks(sentence)
+        language = chinese if sentence.chinese else english
+        for found in language.read(sentence, talk, message.spans, message.occurred_at):
+            if isinstance(found, Finding):
+                _put_right(found, earlier, wrong)
+                earlier.append(found)
+            yield found
+        yield from _extras(sentence, message, talk)
+    del earlier[:-20]
+
+
+def _put_right(found: Finding, earlier: Sequence[Finding], wrong: bool) -> None:
+    """After words that something was wrong, a statement of the same attribute corrects it."""
+    if not wrong:
+        return
+    for one in reversed(earlier):
+        same = (one.subject, one.attribute) == (found.subject, found.attribute)
+        if same and one.value != found.value:
+            found.correct, found.replaces = True, one.value
+            return
+
+
+def _extras(sentence: Sentence, message: Message, talk: Talk) -> Iterator[Proposal]:
+    """Wishes to the agent, and contacts."""
+    if _is_private(message) and (line := wish(sentence)):
+        yield _core(message, sentence.start, sentence.end, line)
+    if ("@" in sentence.text or any(c.isdigit() for c in sentence.text)) and (
+        entry := contact(sentence, talk.speaker)
+    ):
+        record = Vault(
+            entry_type="contact",
+            caption=entry[0],
+            secret=entry[1],
+            confidence=0.9,
+            trust=message.trust,
+        )
+        yield _proposal(record, message, sentence.start, sentence.end, "rule: contact")
+
+
+def _core(message: Message, start: int, end: int, line: str) -> Proposal:
+    record = Core(label="human", value=line, confidence=0.9, trust=message.trust)
+    return _proposal(record, message, start, end, "rule: what the user wishes")
+
+
+def _proposal(record: KindModel, message: Message, start: int, end: int, why: str) -> Proposal:
+    return Proposal("create", record, _quote(message, start, end), message.occurred_at, reason=why)
+
+
+def _quote(message: Message, start: int, end: int) -> tuple[Evidence, ...]:
+    words = message.content[start:end].strip(" \n\t,;")
+    return (Evidence(source_id=message.id, quote=words),)
+
+
+def _fact(found: Finding, message: Message) -> Proposal:
+    evidence = _quote(message, found.start, found.end)
+    line = statement(
+        found.subject, found.attribute, found.value, found.polarity, found.language, past=found.past
+    )
+    quote = evidence[0].quote or ""
+    record = Semantic(
+        name=line,
+        details=quote if len(quote) > len(found.value) + 4 else None,
+        subject=found.subject,
+        attribute=found.attribute,
+        value=found.value,
+        polarity=found.polarity,
+        valid_from=found.valid_from,
+        valid_to=message.occurred_at if found.past else None,
+        confidence=found.confidence,
+        trust=message.trust,
+    )
+    op = "correct" if found.correct else "supersede" if found.change else "create"
+    return Proposal(
+        op, record, evidence, message.occurred_at, found.replaces, f"rule: {found.attribute}"
+    )
+
+
+def _event(found: Event, message: Message) -> Proposal:
+    evidence = _quote(message, found.start, found.end)
+    span = found.span
+    long = span is not None and span.end - span.start > timedelta(days=1)
+    happened = span.start if span else found.just
+    record = Episodic(
+        event_type="plan" if found.plan else "event",
+        summary=evidence[0].quote or "",
+        actor=found.actor,
+        occurred_at=None if found.plan or happened is None else happened.astimezone(UTC),
+        ended_at=span.end if span and long and not found.plan else None,
+        due=span.start if span and found.plan else None,
+        done=False if found.plan else None,
+        confidence=found.confidence,
+        trust=message.trust,
+    )
+    return Proposal(
+        "create",
+        record,
+        evidence,
+        message.occurred_at,
+        reason="rule: plan" if found.plan else "rule: event",
+    )

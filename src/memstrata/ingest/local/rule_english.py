@@ -1,0 +1,50 @@
+"""The form of the English rules, and the patterns they share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memstrata.ingest.local.words_english import LANGUAGES, OCCUPATIONS
+
+__all__ = ["CAPITAL", "JOB", "LANGUAGE", "OF_A_JOB", "PLACE", "Rule", "rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a verb with such words after it states."""
+
+    attribute: str
+    pattern: re.Pattern[str]
+    tenses: tuple[str, ...] = ("present", "used")
+    polarity: bool = True
+    confidence: float = 0.9
+    change: bool = False
+    listed: bool = False
+    """Whether the value may be an enumeration of several."""
+    ended: bool = False
+    """Whether the plain past says that it is no more."""
+    limit: int = 8
+    keep_head: bool = False
+
+
+def rule(attribute: str, pattern: str, tenses: str = "", **more: object) -> Rule:
+    known = tuple(tenses.split()) if tenses else ("present", "used")
+    return Rule(attribute, re.compile(r"\s*" + pattern), known, **more)  # type: ignore[arg-type]
+
+
+CAPITAL = r"(?:the\s+)?[A-Z0-9À-Þ][^,.;:!?()\n]*"
+PLACE = (
+    rf"(?:here |over |out |up |down |back )*(?:in|near|outside(?: "
+    rf"of)?)\s+(?:the (?:city|town|village) of )?(?P<v>{CAPITAL})"
+)
+JOB = (
+    rf"(?:currently )?(?:an?|the)\s+(?P<v>(?:[\w'/-]+\s+){{0,4}}?(?:{OCCUPATIONS}))\b(?!\s+(?:of|"
+    rf"in (?:making|the))\b)"
+)
+OF_A_JOB = r"(?:\s+(?:at|for|with)\s+(?P<at>(?:the\s+)?[A-Z][^,.;:!?()\n]*))?"
+LANGUAGE = (
+    rf"(?:fluent |some |a little |a bit of |basic |both |good "
+    rf"|native |conversational )*(?P<v>(?:{LANGUAGES})(?:(?:,\s*|"
+    rf"\s+and\s+|,\s*and\s+)(?:some |a little )?(?:{LANGUAGES}))*)\b"
+)

@@ -1,0 +1,328 @@
+"""`resolve`: what becomes of proposals, given what is known already. Pure.
+
+Whatever a rule or a model proposes, only this decides: a fact ends only for the same subject and
+the same exclusive attribute, or where its very opposite is stated; what cannot be decided is kept
+beside what stands, for review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import cast, get_args
+
+from memstrata.ingest.proposals import Proposal
+from memstrata.kinds import Core, KindModel, Semantic, kind_of
+from memstrata.kinds.attributes import find as find_attribute
+from memstrata.records import Evidence, Lifecycle, Record, Trust
+from memstrata.text.analyse import fold, terms
+
+__all__ = ["Standing", "accept", "core_lines", "opposed", "resolve", "restore", "same_value"]
+
+_RANK: dict[str, int] = {name: -place for place, name in enumerate(get_args(Trust))}
+"""The earlier in the list, the more it is trusted; `web` and `import` are alike."""
+_RANK["web"] = _RANK["import"]
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """A record as it will stand: one that is stored, or one that is new."""
+
+    model: KindModel
+    record: Record | None = None
+    """What is stored of it; None for a new one."""
+    lifecycle: Lifecycle = "current"
+    evidence: list[Evidence] = field(default_factory=list[Evidence])
+    """What is to be added."""
+    said_at: datetime | None = None
+    successor: Standing | None = None
+    predecessor: Standing | None = None
+    op: str = ""
+    """What happens to it, empty for nothing: create, update, end, supersede, correct, retire."""
+    reason: str = ""
+
+    @property
+    def begin(self) -> datetime | None:
+        """Since when it is true."""
+        return self.model.valid_from
+
+    def set(self, **values: object) -> None:
+        """Change fields of the model."""
+        self.model = self.model.model_copy(update=values)
+
+
+def restore(record: Record) -> Standing:
+    """A stored record as it stands."""
+    common = {
+        name: getattr(record, name)
+        for name in KindModel.model_fields
+        if name not in ("title", "evidence")
+    }
+    values = {key: value for key, value in {**record.fields, **common}.items() if value is not None}
+    model = kind_of(record.kind).model_validate(values)
+    if record.title != model.heading():
+        model = model.model_copy(update={"title": record.title})
+    return Standing(model=model, record=record, lifecycle=record.lifecycle)
+
+
+def resolve(proposals: Sequence[Proposal], related: Sequence[Record]) -> list[Standing]:
+    """What the proposals, in the order they were said, leave: every record that is new or changes.
+
+    `related` are the open records about the same subjects and attributes, with the same
+    fingerprints, and the blocks of core memory.
+    """
+    known = [restore(record) for record in related]
+    for proposal in proposals:
+        if isinstance(proposal.record, Core):
+            _core(proposal, known)
+        elif isinstance(proposal.record, Semantic) and proposal.record.subject:
+            _fact(proposal, _dated(proposal.record, proposal.said_at), known)
+        else:
+            _other(proposal, known)
+    return [standing for standing in known if standing.op or standing.evidence]
+
+
+def _dated(model: Semantic, said_at: datetime) -> Semantic:
+    """What is stated plainly is known to be true from when it was said."""
+    if model.valid_from is not None:
+        return model
+    if model.valid_to is not None:
+        return model
+    return model.model_copy(update={"valid_from": said_at})
+
+
+def same_value(one: str | None, other: str | None) -> bool:
+    """Whether two values are the same but for case, accents, plural and filler words."""
+    if one is None or other is None:
+        return one is other
+    return fold(one) == fold(other) or sorted(set(terms(one))) == sorted(set(terms(other)))
+
+
+def _same_subject(one: KindModel, other: KindModel) -> bool:
+    return (
+        isinstance(one, Semantic)
+        and isinstance(other, Semantic)
+        and fold(one.subject or "") == fold(other.subject or "")
+        and one.attribute == other.attribute
+    )
+
+
+def opposed(one: KindModel, other: KindModel) -> bool:
+    """Whether two facts cannot both be true at one time."""
+    if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
+        return False
+    if not _same_subject(one, other):
+        return False
+    agree = (one.polarity is not False) == (other.polarity is not False)
+    if same_value(one.value, other.value):
+        return not agree
+    attribute = find_attribute(one.attribute or "")
+    return agree and one.polarity is not False and bool(attribute and attribute.exclusive)
+
+
+def _same(one: KindModel, other: KindModel) -> bool:
+    if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
+        return one.name_of_kind == other.name_of_kind and one.fingerprint() == other.fingerprint()
+    agree = (one.polarity is not False) == (other.polarity is not False)
+    return _same_subject(one, other) and agree and same_value(one.value, other.value)
+
+
+def _add(proposal: Proposal, model: KindModel, known: list[Standing]) -> Standing:
+    new = Standing(
+        model=model,
+        evidence=list(proposal.evidence),
+        said_at=proposal.said_at,
+        op="create",
+        reason=proposal.reason,
+    )
+    known.append(new)
+    return new
+
+
+def _support(standing: Standing, proposal: Proposal) -> None:
+    """Add evidence; of independent sources the most trusted counts."""
+    sources = {item.source_id for item in standing.evidence}
+    if standing.record is not None:
+        sources |= {item.source_id for item in standing.record.evidence}
+    standing.evidence += [item for item in proposal.evidence if item.source_id not in sources]
+    if _RANK[proposal.record.trust] > _RANK[standing.model.trust]:
+        standing.set(trust=proposal.record.trust)
+        standing.op = standing.op or "update"
+        standing.reason = standing.reason or proposal.reason
+
+
+def _other(proposal: Proposal, known: list[Standing]) -> None:
+    """A record that nothing can contradict: an exact duplicate only adds its evidence."""
+    for standing in known:
+        if standing.lifecycle in ("current", "review") and _same(standing.model, proposal.record):
+            _support(standing, proposal)
+            return
+    _add(proposal, proposal.record, known)
+
+
+# ── facts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
+    about = [s for s in known if s.lifecycle != "retired" and _same_subject(s.model, model)]
+    if proposal.op == "correct" and (wrong := _mistaken(proposal, model, about)):
+        _correct(proposal, model, wrong, known)
+        return
+    if model.valid_to is not None and model.valid_from is None:
+        _ended(proposal, model, about, known)
+        return
+    for standing in about:
+        if standing.lifecycle == "current" and _same(standing.model, model) and _holds(standing):
+            _support(standing, proposal)
+            return
+    rivals = [s for s in about if s.lifecycle in ("current", "past") and opposed(s.model, model)]
+    if any(_undecided(proposal, model, rival) for rival in rivals if _holds(rival)):
+        kept = _add(proposal, model, known)
+        kept.lifecycle = "review"
+        kept.reason = "; ".join(filter(None, (proposal.reason, "contradicts what stands")))
+        return
+    _place_in_time(_add(proposal, model, known), rivals)
+
+
+def _holds(standing: Standing) -> bool:
+    return standing.lifecycle == "current" and standing.successor is None
+
+
+def _undecided(proposal: Proposal, model: Semantic, rival: Standing) -> bool:
+    """Whether neither can be preferred: said at the same moment, or by someone less trusted."""
+    if _RANK[model.trust] < _RANK[rival.model.trust]:
+        return True
+    said = {item.source_id for item in proposal.evidence}
+    stands_on = {item.source_id for item in rival.evidence}
+    stored = rival.record.evidence if rival.record else []
+    stands_on |= {item.source_id for item in stored}
+    if proposal.op == "create" and rival.begin == model.valid_from:
+        return True
+    return proposal.op == "create" and bool(said & stands_on)
+
+
+def _place_in_time(new: Standing, rivals: Sequence[Standing]) -> None:
+    """Put a fact between the one it ends and the one that ended it."""
+    begin = new.begin
+    assert begin is not None
+    later = [r for r in rivals if r.begin is not None and r.begin > begin]
+    earlier = [r for r in rivals if r not in later]
+    following = min(later, key=_begin, default=None)
+    if following is not None:
+        new.set(valid_to=_sooner(new.model.valid_to, following.begin))
+        new.lifecycle, new.successor = "past", following
+        if following.predecessor is None and following.record is not None:
+            following.predecessor = new
+            following.op = following.op or "update"
+            following.reason = following.reason or "an older fact was learned later"
+    for rival in earlier:
+        ends = rival.model.valid_to
+        if ends is None or ends > begin:
+            _end(rival, begin, new)
+
+
+def accept(waiting: Standing, rivals: Sequence[Standing], reason: str) -> list[Standing]:
+    """A fact that waited for review holds: what it contradicts ends, or it ended before that."""
+    waiting.lifecycle, waiting.op, waiting.reason = "current", "accept", reason
+    if waiting.begin is not None:
+        _place_in_time(waiting, rivals)
+    return [waiting, *(rival for rival in rivals if rival.op)]
+
+
+def _begin(standing: Standing) -> datetime:
+    assert standing.begin is not None
+    return standing.begin
+
+
+def _sooner(one: datetime | None, other: datetime | None) -> datetime | None:
+    given = [when for when in (one, other) if when is not None]
+    return min(given, default=None)
+
+
+def _end(old: Standing, at: datetime, successor: Standing | None) -> None:
+    old.set(valid_to=at)
+    old.lifecycle = "past"
+    old.op = "end" if old.record is not None else old.op
+    old.reason = old.reason or "it ended"
+    if successor is not None:
+        old.successor, successor.predecessor = successor, old
+        if successor.op == "create":
+            successor.op = "supersede"
+
+
+def _ended(
+    proposal: Proposal, model: Semantic, about: Sequence[Standing], known: list[Standing]
+) -> None:
+    """Something that used to be so: it ends what says that it is."""
+    at = cast("datetime", model.valid_to)
+    for standing in about:
+        if _same(standing.model, model) and standing.lifecycle in ("current", "past"):
+            _support(standing, proposal)
+            begun = standing.begin
+            if standing.lifecycle == "current" and (begun is None or begun <= at):
+                _end(standing, at, None)
+            return
+    _add(proposal, model, known).lifecycle = "past"
+
+
+def _mistaken(proposal: Proposal, model: Semantic, about: Sequence[Standing]) -> Standing | None:
+    """What a correction is about: the value it names, else the newest that differs."""
+    wrong = [s for s in about if not _same(s.model, model) and s.lifecycle in ("current", "review")]
+    if proposal.replaces is not None:
+        named = [s for s in wrong if same_value(_value(s.model), proposal.replaces)]
+        wrong = named or [s for s in wrong if opposed(s.model, model)]
+    return wrong[-1] if wrong else None
+
+
+def _value(model: KindModel) -> str | None:
+    return model.value if isinstance(model, Semantic) else None
+
+
+def _correct(proposal: Proposal, model: Semantic, wrong: Standing, known: list[Standing]) -> None:
+    """The wrong one never was true: the right one takes its place in time."""
+    right = _add(proposal, model, known)
+    if model.valid_from == proposal.said_at and wrong.begin is not None:
+        right.set(valid_from=wrong.begin)
+    right.op = "correct"
+    right.lifecycle = wrong.lifecycle
+    right.predecessor, wrong.successor = wrong, right
+    wrong.lifecycle = "retired"
+    wrong.op = "retire" if wrong.record is not None else "create"
+    wrong.reason = f"corrected: {proposal.reason}" if proposal.reason else "corrected"
+
+
+# ── core ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def core_lines(value: str, line: str) -> str:
+    """A block with one line more; a line `key: …` takes the place of the one with its key."""
+    lines = [kept for kept in value.splitlines() if kept.strip()]
+    key, colon, _ = line.partition(":") if ":" in line else line.partition("：")
+    if any(fold(kept) == fold(line) for kept in lines):
+        return "\n".join(lines)
+    if colon and len(key) < 40:
+        for place, kept in enumerate(lines):
+            if fold(kept).startswith(fold(f"{key}{colon}")):
+                lines[place] = line
+                return "\n".join(lines)
+    return "\n".join([*lines, line])
+
+
+def _core(proposal: Proposal, known: list[Standing]) -> None:
+    """One line more in a block, if the block has room and the words are the user's own."""
+    model = cast("Core", proposal.record)
+    if model.trust != "user":
+        return
+    for standing in known:
+        if isinstance(standing.model, Core) and fold(standing.model.label) == fold(model.label):
+            value = core_lines(standing.model.value, model.value)
+            if value != standing.model.value and len(value) > standing.model.limit:
+                return
+            if value != standing.model.value:
+                standing.set(value=value)
+                standing.op = standing.op or "update"
+                standing.reason = standing.reason or proposal.reason
+            _support(standing, proposal)
+            return
+    _add(proposal, model, known)

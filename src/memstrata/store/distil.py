@@ -1,0 +1,180 @@
+"""What distilling a batch needs to see, and writing what came of it, each in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memstrata.records import Change, Episode, JsonObject, Message, Record, Scope
+from memstrata.store import entities, episodes
+from memstrata.store.append import find_scope
+from memstrata.store.apply import carry_out
+from memstrata.store.batches import Lease
+from memstrata.store.entities import KnownEntity
+from memstrata.store.ports import NewBatch, PutEntity, PutEpisode, Row, Tx, Write
+from memstrata.store.read import user_settings
+from memstrata.store.rows import dumps, message_from, record_from
+from memstrata.store.views import evidence_of
+
+__all__ = [
+    "Distilled",
+    "Material",
+    "Talk",
+    "about",
+    "commit",
+    "known_entities",
+    "material",
+    "open_records",
+    "related",
+    "seen_names",
+]
+
+_BEFORE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The new messages of one session, and what they follow."""
+
+    session_id: str | None
+    fresh: tuple[Message, ...]
+    before: tuple[Message, ...]
+    """Up to ten messages of the session that stand before them, oldest first."""
+    open: tuple[int, Episode, tuple[Message, ...]] | None
+    """The session's open episode: number, itself, its messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A batch that is to be distilled."""
+
+    verb: str
+    actor: str
+    request: JsonObject
+    done: bool
+    talks: tuple[Talk, ...]
+    idle: tuple[tuple[int, int], ...]
+    """Open episodes of other sessions: number, and when the last message was said."""
+    timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """What came of a batch."""
+
+    episodes: tuple[PutEpisode, ...] = ()
+    closed: tuple[int, ...] = ()
+    writes: tuple[Write, ...] = ()
+    entities: tuple[PutEntity, ...] = field(default=())
+
+
+def material(tx: Tx, lease: Lease) -> Material:
+    """What a leased batch brought, by session, with what stands around it."""
+    number = lease.number
+    task = tx.one("batch_task", {"scope": number, "id": lease.batch_id})
+    verb, request, done, actor = task or ("", None, 1, "")
+    rows = tx.rows("message_fresh", {"scope": number, "batch_id": lease.batch_id})
+    by_session: dict[str | None, list[Row]] = {}
+    for row in rows:
+        by_session.setdefault(row[3], []).append(row)
+    opened = {row[2]: row for row in tx.rows("episode_open", {"scope": number})}
+    talks = tuple(
+        _talk(tx, lease.scope, number, session, group, opened.pop(session, None))
+        for session, group in by_session.items()
+    )
+    user = Scope(tenant=lease.scope.tenant, user_id=lease.scope.user_id)
+    return Material(
+        verb=verb,
+        actor=actor,
+        request=json.loads(request or "{}"),
+        done=bool(done),
+        talks=talks,
+        idle=tuple((int(row[0]), int(row[8])) for row in opened.values()),
+        timezone=user_settings(tx, user)[0],
+    )
+
+
+def _talk(
+    tx: Tx, scope: Scope, number: int, session: str | None, rows: Sequence[Row], opened: Row | None
+) -> Talk:
+    first = min(int(row[0]) for row in rows)
+    params = {"scope": number, "session_id": session, "before": first, "count": _BEFORE}
+    name = "message_before" if session is not None else "message_before_alone"
+    before = [message_from(scope, row) for row in tx.rows(name, params)]
+    standing = None
+    if opened is not None:
+        seq = int(opened[0])
+        episode = episodes.by_seq(tx, scope, number, dumps([seq]))[seq]
+        standing = (seq, episode, tuple(episodes.messages_of(tx, scope, number, seq)))
+    fresh = tuple(message_from(scope, row) for row in rows)
+    return Talk(session, fresh, tuple(reversed(before)), standing)
+
+
+def related(
+    tx: Tx,
+    lease: Lease,
+    subjects: Iterable[tuple[str, str]],
+    fingerprints: Collection[str],
+    prefix: str,
+) -> list[Record]:
+    """Open records about these (subject, attribute) pairs, with these fingerprints, or this prefix.
+
+    Retired ones are left out; each record once.
+    """
+    number = lease.number
+    pairs = dumps(sorted(map(list, set(subjects))))
+    rows = tx.rows("record_of_subjects", {"scope": number, "pairs": pairs})
+    listed = dumps(sorted(fingerprints))
+    rows += tx.rows("record_of_fingerprints", {"scope": number, "fingerprints": listed})
+    rows += tx.rows(
+        "record_of_prefix", {"scope": number, "low": f"{prefix}_", "high": f"{prefix}`"}
+    )
+    return _records(tx, lease.scope, lease.number, rows)
+
+
+def about(tx: Tx, scope: Scope, subjects: Iterable[tuple[str, str]]) -> list[Record]:
+    """Open records of a scope about these (subject, attribute) pairs, but the retired ones."""
+    number = find_scope(tx, scope)
+    if number is None:
+        return []
+    pairs = dumps(sorted(map(list, set(subjects))))
+    rows = tx.rows("record_of_subjects", {"scope": number, "pairs": pairs})
+    return _records(tx, scope, number, rows)
+
+
+def open_records(tx: Tx, lease: Lease) -> list[Record]:
+    """The open records that the batch wrote."""
+    params = {"scope": lease.number, "batch_id": lease.batch_id}
+    rows = tx.rows("record_of_batch", params)
+    return _records(tx, lease.scope, lease.number, rows)
+
+
+def _records(tx: Tx, scope: Scope, number: int, rows: Iterable[Row]) -> list[Record]:
+    by_seq = {row[0]: row for row in rows}
+    evidence = evidence_of(tx, number, [row[1] for row in by_seq.values()])
+    return [record_from(scope, row, evidence.get(row[1], ())) for _, row in sorted(by_seq.items())]
+
+
+def seen_names(tx: Tx, lease: Lease) -> set[str]:
+    """The normal forms of all names known in the scope."""
+    return {str(row[0]) for row in tx.rows("entity_known", {"scope": lease.number})}
+
+
+def known_entities(tx: Tx, lease: Lease, normals: Collection[str]) -> list[KnownEntity]:
+    """The entities written in one of these normal forms."""
+    return entities.find(tx, lease.number, normals)
+
+
+def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[Change] | None:
+    """Write what came of the batch; None if another process has taken it over, or has done it."""
+    held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner}
+    if not tx.run("batch_distilled", held):
+        return None
+    for write in made.episodes:
+        episodes.put(tx, lease.number, lease.batch_id, at, write)
+    episodes.close(tx, lease.number, made.closed)
+    batch = NewBatch(lease.batch_id, "add", actor, at)
+    changes = carry_out(tx, lease.number, batch, made.writes)
+    entities.put(tx, lease.number, at, made.entities)
+    return changes
