@@ -173,7 +173,8 @@ async def test_strata(told: AsyncMemory) -> None:
     assert await strata("messages") == {"messages"}
     assert await strata("records") == {"records"}
     assert await strata("messages", "records") == {"messages", "records"}
-    assert await strata("episodes", "themes") == set()
+    assert await strata("episodes") == {"episodes"}
+    assert await strata("themes") == set()
 
 
 async def test_kinds(told: AsyncMemory) -> None:

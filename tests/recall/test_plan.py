@@ -183,15 +183,17 @@ def test_the_plan_explains_itself_in_plain_json() -> None:
         "mode": "lookup",
         "wants_list": False,
         "of_asker": False,
-        "present": False,
+        "newest": False,
+        "past": True,
     }
 
 
 @pytest.mark.parametrize(
-    ("query", "of_asker", "present"),
+    ("query", "of_asker", "newest"),
     [
         ("How many lamps do I own?", True, True),
-        ("Where did I buy the lamp?", True, False),
+        ("Where did I buy the lamp?", True, True),
+        ("When did I buy the lamp?", True, False),
         ("Which lamp did you recommend to me?", False, False),
         ("Which lamp does Mira own?", False, False),
         ("我现在有几盏灯？", True, True),
@@ -199,10 +201,10 @@ def test_the_plan_explains_itself_in_plain_json() -> None:
         ("I own a lamp. Nice weather. What now?", True, False),
     ],
 )
-def test_questions_about_the_asker(query: str, of_asker: bool, present: bool) -> None:
+def test_questions_about_the_asker(query: str, of_asker: bool, newest: bool) -> None:
     speakers = {"user": 1, "assistant": 2, "Mira Okafor": 3}
     plan = make_plan(query, now=datetime(2031, 6, 1, tzinfo=UTC), zone=UTC, speakers=speakers)
-    assert (plan.of_asker, plan.present) == (of_asker, present)
+    assert (plan.of_asker, plan.newest) == (of_asker, newest)
 
 
 @pytest.mark.parametrize(("written", "found"), [("Nat", 1), ("Na", 0), ("nat", 0), ("Ber", 0)])

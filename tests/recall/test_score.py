@@ -33,6 +33,10 @@ class Found:
     flags: NDArray[np.uint8]
     role: NDArray[np.uint8]
     session: NDArray[np.uint64]
+    stratum: NDArray[np.uint8]
+    wanted: NDArray[np.bool_]
+    entity: NDArray[np.float32]
+    links: NDArray[np.int64]
     seq: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,6 +60,10 @@ def found(coverage: list[float], **arrays: list[Any]) -> Found:
         flags=column("flags", 0, np.uint8),
         role=column("role", 0, np.uint8),
         session=column("session", 0, np.uint64),
+        stratum=column("stratum", 0, np.uint8),
+        wanted=column("wanted", True, np.bool_),
+        entity=column("entity", 0.0, np.float32),
+        links=np.array(arrays.get("links", []), np.int64).reshape(-1, 3),
     )
 
 
@@ -227,9 +235,9 @@ def test_what_the_asker_said_ranks_above_others_where_it_is_asked_for() -> None:
     assert list(ranked(told).order) == [0, 1]
 
 
-def test_the_newer_of_equally_strong_ranks_first_where_the_present_is_asked_for() -> None:
+def test_the_newer_of_equally_strong_ranks_first_where_the_newest_is_asked_for() -> None:
     told = found([0.55, 0.5, 0.1], occurred=[1, 2, 3])
-    assert list(ranked(told, replace(ASKED, present=True)).order) == [1, 0, 2]
+    assert list(ranked(told, replace(ASKED, newest=True)).order) == [1, 0, 2]
     assert list(ranked(told).order) == [0, 1, 2]
 
 

@@ -146,7 +146,7 @@ class Model:
     def near_cosine(self, item: Item, query: Query) -> float:
         line, at = self.places.get(item.seq, ([], 0))
         beside = [line[there][0] for there in (at - 1, at + 1) if 0 <= there < len(line)]
-        seen = [self.cosine(other, query) for other in beside if self.visible(other, query)]
+        seen = [self.cosine(other, query) for other in beside if self.readable(other, query)]
         known = [value for value in seen if not math.isnan(value)]
         return sum(known) / len(known) if known else math.nan
 
@@ -160,7 +160,8 @@ class Model:
         if self.known and self.known[0] is query:
             return self.known[1]
         plain = ask(now=query.now, sensitivity=9)
-        counted = [item for item in self.items.values() if self.readable(item, plain)]
+        told = [item for item in self.items.values() if item.stratum in (0, 2)]
+        counted = [item for item in told if self.readable(item, plain)]
         total = len(counted)
         idf: dict[int, float] = {}
         for term, _ in query.terms:

@@ -274,7 +274,7 @@ def test_an_old_store_has_what_was_written(old: Path) -> None:
         assert {m.content for m in memory.messages(**IVO)} == set(MESSAGES)
         everything = ["current", "past", "review", "retired"]
         records = memory.list(lifecycles=everything, **IVO)
-        assert {(r.kind, r.title, r.lifecycle) for r in records} == RECORDS
+        assert {(r.kind, r.title, r.lifecycle) for r in records} >= RECORDS
         assert len(memory.messages(hidden=True, **IVO)) == len(MESSAGES) + 1
         assert len(memory.messages(user_id="ivo", agent_id="cook")) == len(MESSAGES) + 1
         (logbook,) = memory.list(kinds=["resource"], **IVO)

@@ -188,13 +188,6 @@ def test_a_filter_moves_no_listing_off_its_index(connection: apsw.Connection) ->
         assert any(MEANT[name] in step for step in steps), steps
 
 
-NOT_YET = {
-    "entities_normal": "finding an entity by its normal form, once they are distilled",
-    "records_subject": "finding what a new fact may supersede, once facts are distilled",
-}
-"""Indexes that no statement uses yet."""
-
-
 def test_every_index_is_used(connection: apsw.Connection) -> None:
     """One that no statement reads costs every write, and bytes."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index'").fetchall()
@@ -204,4 +197,4 @@ def test_every_index_is_used(connection: apsw.Connection) -> None:
         for name, sql in rows
         if sql is not None and "UNIQUE" not in str(sql) and str(name) not in plans
     }
-    assert unused == set(NOT_YET)
+    assert unused == set()

@@ -96,7 +96,15 @@ def same_value(one: str | None, other: str | None) -> bool:
     """Whether two values are the same but for case, accents, plural and filler words."""
     if one is None or other is None:
         return one is other
-    return fold(one) == fold(other) or sorted(set(terms(one))) == sorted(set(terms(other)))
+    return fold(one) == fold(other) or _bare(one) == _bare(other)
+
+
+_FILLERS = frozenset(terms("a an the my our your his her their some"))
+
+
+def _bare(value: str) -> frozenset[str]:
+    own = frozenset(terms(value))
+    return own - _FILLERS or own
 
 
 def _same_subject(one: KindModel, other: KindModel) -> bool:
@@ -167,22 +175,57 @@ def _other(proposal: Proposal, known: list[Standing]) -> None:
 def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
     about = [s for s in known if s.lifecycle != "retired" and _same_subject(s.model, model)]
     if proposal.op == "correct" and (wrong := _mistaken(proposal, model, about)):
-        _correct(proposal, model, wrong, known)
+        if _less_trusted(model, wrong):
+            _wait(proposal, model, known)
+        else:
+            _correct(proposal, model, wrong, known)
         return
     if model.valid_to is not None and model.valid_from is None:
         _ended(proposal, model, about, known)
         return
+    rivals = [s for s in about if s.lifecycle in ("current", "past") and opposed(s.model, model)]
     for standing in about:
-        if standing.lifecycle == "current" and _same(standing.model, model) and _holds(standing):
+        if _same(standing.model, model) and _told_by(standing, model, rivals):
             _support(standing, proposal)
             return
-    rivals = [s for s in about if s.lifecycle in ("current", "past") and opposed(s.model, model)]
     if any(_undecided(proposal, model, rival) for rival in rivals if _holds(rival)):
-        kept = _add(proposal, model, known)
-        kept.lifecycle = "review"
-        kept.reason = "; ".join(filter(None, (proposal.reason, "contradicts what stands")))
+        _wait(proposal, model, known)
         return
     _place_in_time(_add(proposal, model, known), rivals)
+
+
+def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) -> bool:
+    """Whether what stands is so at the time of the statement already, or was then.
+
+    What is learned late of a time before is the same if nothing else was so in between; then it
+    was so since.
+    """
+    begun, said = standing.begin, cast("datetime", model.valid_from)
+    if standing.lifecycle not in ("current", "past") or begun is None:
+        return _holds(standing)
+    if begun <= said:
+        ends = standing.model.valid_to
+        return said < ends if ends is not None else _holds(standing)
+    if any(rival.begin is not None and said < rival.begin < begun for rival in rivals):
+        return False
+    if not _less_trusted(model, standing):
+        before = [r for r in rivals if r.model.valid_to is not None and r.model.valid_to > said]
+        for moved in (standing, *(r for r in before if r.begin is None or r.begin < said)):
+            moved.set(**({"valid_from": said} if moved is standing else {"valid_to": said}))
+            moved.op = moved.op or "update"
+            moved.reason = moved.reason or "it changed before that"
+    return True
+
+
+def _less_trusted(model: Semantic, standing: Standing) -> bool:
+    return _RANK[model.trust] < _RANK[standing.model.trust]
+
+
+def _wait(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
+    """Keep it beside what stands, for review."""
+    kept = _add(proposal, model, known)
+    kept.lifecycle = "review"
+    kept.reason = "; ".join(filter(None, (proposal.reason, "contradicts what stands")))
 
 
 def _holds(standing: Standing) -> bool:
@@ -191,7 +234,7 @@ def _holds(standing: Standing) -> bool:
 
 def _undecided(proposal: Proposal, model: Semantic, rival: Standing) -> bool:
     """Whether neither can be preferred: said at the same moment, or by someone less trusted."""
-    if _RANK[model.trust] < _RANK[rival.model.trust]:
+    if _less_trusted(model, rival):
         return True
     said = {item.source_id for item in proposal.evidence}
     stands_on = {item.source_id for item in rival.evidence}
@@ -258,12 +301,17 @@ def _ended(
     at = cast("datetime", model.valid_to)
     for standing in about:
         if _same(standing.model, model) and standing.lifecycle in ("current", "past"):
+            if standing.lifecycle == "current" and _less_trusted(model, standing):
+                break
             _support(standing, proposal)
             begun = standing.begin
             if standing.lifecycle == "current" and (begun is None or begun <= at):
                 _end(standing, at, None)
             return
-    _add(proposal, model, known).lifecycle = "past"
+    else:
+        _add(proposal, model, known).lifecycle = "past"
+        return
+    _wait(proposal, model, known)
 
 
 def _mistaken(proposal: Proposal, model: Semantic, about: Sequence[Standing]) -> Standing | None:

@@ -51,7 +51,7 @@ class Plan:
     wants_list: bool = False
     of_asker: bool = False
     """Whether it asks for what the asker told of themselves, and not for what others said."""
-    present: bool = False
+    newest: bool = False
     """Whether it asks how the asker's things stand, so that the newest of several answers holds."""
     past: bool = False
     """Whether it asks for what was so before."""
@@ -86,7 +86,7 @@ class Plan:
             "mode": self.mode,
             "wants_list": self.wants_list,
             "of_asker": self.of_asker,
-            "present": self.present,
+            "newest": self.newest,
             "past": self.past,
         }
 
@@ -122,7 +122,7 @@ def make_plan(query: str, *, now: datetime, zone: tzinfo, speakers: Mapping[str,
         wants_list=bool(_LIST.search(folded)),
         of_asker=of_asker,
         past=window is not None or bool(_PAST.search(folded)),
-        present=of_asker and window is None and _asks_present(folded),
+        newest=of_asker and window is None and _asks_newest(folded),
     )
 
 
@@ -288,7 +288,7 @@ _EARLIER = re.compile(
 )
 
 
-def _asks_present(folded: str) -> bool:
+def _asks_newest(folded: str) -> bool:
     """Of one sentence only: what is told beside a question would be taken for it."""
     if len([part for part in _SENTENCE_END.split(folded) if part.strip()]) > 1:
         return False

@@ -192,7 +192,7 @@ def score(
     first = own + _total(lent, {name: weights[name] for name in _LENT})
     last = {
         "session": _best_in_session(candidates.session, first),
-        "recent": _recent(candidates, evidence["semantic"], first, asked=plan.present),
+        "recent": _recent(candidates, evidence["semantic"], first, asked=plan.newest),
     }
     signals |= last
     total = first + _total(last, {name: weights[name] for name in _LAST})

@@ -366,7 +366,9 @@ def _with_lenders(
     readable = sight.readable.bits[at]
     kept = readable[:, 0] & (readable[:, 1] | (found[:, 2] == 1))
     at, past = at[kept], found[kept, 2]
-    return np.union1d(slots, at[past == 0]), np.column_stack((at, past))
+    # A message is found for what was made from it; in an episode it needs evidence of its own.
+    known = at[(past == 0) & (items.stratum[at[:, 1]] != STRATA["episodes"]), 0]
+    return np.union1d(slots, np.union1d(known, at[past == 0, 1])), np.column_stack((at, past))
 
 
 # ── signals ──────────────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ REPORT = "# Report on the pier\n\nThe piles are sound.\n\n## Railings\n\n" + (
     "The railings of the pier were painted by the harbour office last spring. " * 12
 )
 REPORT_ZH = "# 码头检查报告\n\n桩基完好。\n\n## 栏杆\n\n" + "栏杆去年春天由港务处重新油漆过。" * 60
-CODE = "def lamps(pier):\n    return [lamp for lamp in pier.lamps if lamp.lit]\n\n" * 8
+CODE = "def lamps(pier):\n    return [lamp for lamp in pier.lamps if lamp.lit]\n\n" * 10
 LONG = "The heron stood in the shallows while the tide went out over the flats. " * 40
 TALK = "I walked to the pier and I saw my heron again, you would have liked it. " * 40
 TALK_ZH = "我走到码头，又看见了那只苍鹭，你一定会喜欢的。" * 120

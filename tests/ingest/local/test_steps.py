@@ -21,7 +21,7 @@ KETTLE = """给茶炊除垢的步骤：
 3. 加热十分钟。
 4. 用清水冲洗两遍。"""
 PROSE = (
-    "To wax the skis: first, scrape the old wax off, then iron on the new wax, finally brush it."
+    "To wax the skis: first, scrape the old wax off, then rub the new wax in, finally brush it."
 )
 PROSE_ZH = "给雪板打蜡：首先把旧蜡刮掉，然后把新蜡熨上去，最后用刷子刷亮。"
 INLINE = "To reset the loom: 1) unplug the cable 2) wait ten seconds 3) plug the cable in."
@@ -103,7 +103,7 @@ def test_what_was_recalled_is_no_procedure_of_this_message(memory: str) -> None:
         DESCALE.replace("\n", "\r\n"),
         "1. Fill  it\n   with water.\n2. Heat it.\n3. Rinse it.",
         "1. **Fill** it.\n   - Use the jug.\n2. Heat it.\n3. Rinse it.",
-        "First, scrape the ski.  Rub it dry. Then iron the wax. Finally brush it.",
+        "First, scrape the ski.  Rub it dry. Then rub the wax in. Finally brush it.",
         "1. Fill <memory>nothing</memory> it.\n2. Heat it.\n3. Rinse it.",
         "## How to **prune** the quince:\n1. Cut the dead wood.\n2. Seal the cuts.\n3. Water it.",
     ],

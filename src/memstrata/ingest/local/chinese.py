@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memstrata.ingest.local.clauses import Sentence
 from memstrata.ingest.local.events import Event
+from memstrata.ingest.local.events_chinese import event, habit
 from memstrata.ingest.local.facts_chinese import facts, han_items, han_trim
 from memstrata.ingest.local.findings import Finding, when_of
 from memstrata.ingest.local.people import HAN_KIN, Talk
@@ -19,7 +20,8 @@ __all__ = ["read"]
 
 _PIECE = re.compile(r"[^，,；;：:（）()\n~～]+")
 _UNREAL = re.compile(
-    r"如果|要是|假如|假设|假使|倘若|万一|想象一下|据说|听说|开玩笑|梦见|除非|比如说|歌词|的话$|的话，"
+    r"如果|要是|假如|假设|假使|倘若|万一|想象一下|据说|听说|开玩笑|梦见|除非|比如说|歌词|"
+    r"的话$|的话，"
 )
 _OPENERS = re.compile(
     r"(?:\s|其实|对了|嗯+|哦+|啊+|哈哈+|那么?|然后|而且|但是?|可是|不过|因为|所以|话说|说起来|"
@@ -27,8 +29,10 @@ _OPENERS = re.compile(
     r"毕竟|其次|首先|最近|后来|当时|从小|小时候|今年|目前|现在|以前|之前|曾经|当年|谢谢你?|唉|诶|"
     r"哎|不行|没错|是啊|对啊|可惜|幸好|结果|于是|这样|原来|记得|我记得|我觉得)+"
 )
-_FIRST = re.compile(r"(?:我们|我|咱们|本人|俺)(?!的|家|妈|爸|哥|姐|弟|妹|们)")
 _KIN = "|".join(sorted(HAN_KIN, key=len, reverse=True))
+_FIRST = re.compile(
+    r"(?:我们|我|咱们|本人|俺)(?:家(?:里)?(?=有|养|住)|(?!的|家|妈|爸|哥|姐|弟|妹|们))"
+)
 _POSSESSED = re.compile(
     rf"(?P<owner>我们|我|他|她|咱)(?:的|家的?|们)?(?P<adj>大|小|最好的|好|前|亲|"
     rf"双胞胎)?(?P<kin>{_KIN})(?!们|节|店|生日快乐|粮|咪咪|家)(?:，?(?:名字)?(?:叫做?|"
@@ -37,15 +41,18 @@ _POSSESSED = re.compile(
 )
 _ASPECT = re.compile(
     r"(?P<owner>我|他|她)(?:们)?的?(?P<aspect>名字|全名|小名|网名|英文名|外号|昵称|"
-    r"生日|年龄|职业|工作|爱好|兴趣爱好|兴趣|老家|家乡|故乡|梦想|理想|母语|专业|血型|星座|国籍)(?:呢)?(?:就)?(?P<is>是|"
+    r"生日|年龄|职业|工作|爱好|兴趣爱好|兴趣|老家|家乡|故乡|梦想|理想|母语|专业|血型|星座|"
+    r"国籍)(?:呢)?(?:就)?(?P<is>是|"
     r"叫做?|在|为)(?P<v>[^，。！；]{1,20})"
 )
 _THEY = re.compile(r"(他|她)(?!们|的|人|妈|爸)")
 _ADVERBS = re.compile(
     r"(?:\s|也|还(?!是)|都|就|一直|真的|真|特别|非常|十分|很|更|挺|超级|超|比较|其实|现在|"
-    r"目前|已经|刚刚|刚|最近|从小|平时|经常|常常|总是|如今|仍然|依然|本来|原来|原先|以前|之前|曾经?|"
-    r"当时|后来|终于|又|再|是真的|确实|可|这|这几年|几年前|本身|个人|自己|那时|年轻时|小时候|大学时|"
-    r"上个?月|这个月|主要|大多|偶尔|有时候?|一般|通常|开始|们|俩|一家人?|全家)*"
+    r"目前|已经|刚刚|刚|最近|从小|平时|经常|常常|总是|如今|仍然|依然|本来|原来|原先|以前|"
+    r"之前|曾经?|"
+    r"当时|后来|终于|又|再|是真的|确实|可|这|这几年|几年前|本身|个人|自己|那时|年轻时|"
+    r"小时候|大学时|"
+    r"上个?月|这个月|家里?(?=[住有养])|主要|大多|偶尔|有时候?|一般|通常|开始|们|俩|一家人?|全家)*"
 )
 _PAST = re.compile(r"以前|曾经|之前|原来|原先|过去|小时候|当年|曾(?=在|住|是)|年轻时")
 _NEGATED = re.compile(r"(?:已经|现在)?(?:不再|不(?=住|在|做|当|是(?!很|特别|太|不))|没再|已经不)")
@@ -68,6 +75,7 @@ def read(
     unreal = _UNREAL.search(sentence.text)
     limit = sentence.start + unreal.start() if unreal else sentence.end
     carried: str | None = None
+    pet = False
     for piece in _PIECE.finditer(sentence.text):
         start, end = sentence.start + piece.start(), sentence.start + piece.end()
         if start >= limit or piece[0].rstrip("。！!.")[-1:] in ("吗", "呢", "吧"):
@@ -78,26 +86,65 @@ def read(
             yield from _aspect(aspect, talk, (start, end), spans)
             continue
         who = _subject(text, at, talk)
-        carried = who.label if who else carried if _continues(text, at) else None
+        if who is None and carried is None and piece.start() == 0 and _OWN.match(text, at):
+            carried = talk.speaker
+        else:
+            carried = who.label if who else carried if _continues(text, at) else None
         if carried is None:
             continue
-        yield from _stated(text, who.end if who else at, carried, (start, end), spans, said_at)
+        if pet and (called := _CALLED.match(text, at)):
+            yield Finding(carried, "pet", called["v"], start, end, language="zh")
+            continue
+        pet = False
+        where = who.end if who else at
+        for found in _stated(text, where, carried, (start, end), spans, said_at):
+            pet = pet or (isinstance(found, Finding) and found.attribute == "has_pet")
+            yield found
 
 
-def _begin(text: str, spans: list[TimeSpan]) -> int:
-    at = 0
+# What without a subject the speaker says of nobody else.
+_OWN = re.compile(
+    r"(?:也|还|都|一直|现在|刚|已经|正)*(?:在学|养了|家里?[有养住]|住在|对[^，。]{1,8}过敏|"
+    r"单身|搬到|戒烟|戒酒|"
+    r"患有|不吃|不喝|(?:\d{1,3}|[二三四五六七八九]十[一二三四五六七八九]?)岁|"
+    r"有一?[个只条]\S{0,4}(?:儿子|女儿|孩子|猫|狗)|"
+    r"(?:最|特别|很|更|超级?)喜欢|(?:是|做)一?[名个位]\S{1,8}$)"
+)
+_CALLED = re.compile(
+    r"(?:它|她|他)?(?:的)?(?:名字)?(?:就|是)?(?:叫做?|名叫)(?P<v>[一-龥]{1,4}|[A-Z][a-z]+)$"
+)
+
+
+_TIME_LEAD = re.compile(r"(?:自从|从|自|在|打)+(?=[\d一二三四五六七八九十今昨前去上])")
+_TIME_END = re.compile(r"(?:[起初末底]|开始|以来|的时候|时|之后|，|,|\s)+")
+
+
+def _begin(text: str, spans: list[TimeSpan], at: int = 0) -> int:
+    """Past linking words and times."""
     for _ in range(3):
         match = _OPENERS.match(text, at)
         at = match.end() if match else at
-        span = next((s for s in spans if s.text and text.startswith(s.text, at)), None)
-        if span is None:
+        after = _past_time(text, spans, at)
+        if after == at:
             return at
-        at += len(span.text)
+        at = after
+    return at
+
+
+def _past_time(text: str, spans: list[TimeSpan], at: int) -> int:
+    lead = _TIME_LEAD.match(text, at)
+    for begin in (at, lead.end() if lead else at):
+        for span in spans:
+            if span.text and text.startswith(span.text, begin):
+                end = begin + len(span.text)
+                close = _TIME_END.match(text, end)
+                return close.end() if close else end
     return at
 
 
 _NEW_SUBJECT = re.compile(
-    r"[你您它这那谁有对该每各其大]|他们|她们|我们的|我的|很多|所有|别人|人们|孩子|家里人|老板|医生|老师|同事|朋友"
+    r"[你您它这那谁有对该每各其大]|他们|她们|我们的|我的|很多|所有|别人|人们|孩子|家里人|"
+    r"老板|医生|老师|同事|朋友"
 )
 
 
@@ -116,11 +163,25 @@ def _subject(text: str, at: int, talk: Talk) -> _Who | None:
         return _Who(label, match.end()) if label else None
     if text[at : at + 1] in "你您它这那":
         return None
+    if latin := _LATIN.match(text, at):
+        talk.mention(latin[0])
+        return _Who(latin[0], latin.end())
     for name in _people(text):
         if text.startswith(name, at):
             talk.mention(name)
             return _Who(name, at + len(name))
     return None
+
+
+# A name in Latin letters before words that only somebody can do.
+_LATIN = re.compile(
+    r"[A-Z][a-z]+(?: [A-Z][a-z]+)?(?=(?:也|还|都|很|最|更|一直|特别|非常|真的|昨天|今天|"
+    r"上周|去年|现在|以前|"
+    r"已经|不|从小|超级?|有点)*(?:喜欢|讨厌|爱|住|搬|是[^，。]*(?:师|生|人|员)$|"
+    r"在[^，。]{2,12}(?:工作|上班|"
+    r"读|住|获得|参加|看|得|学|买|认识|收到)|参加|获得|收到|学会|养|对\S+过敏|怕|去|参观|"
+    r"结婚|毕业|想|擅长|叫))"
+)
 
 
 def _people(text: str) -> list[str]:
@@ -242,93 +303,44 @@ def _aspect(
             yield Finding(owner, attribute, value, *place, language="zh")
 
 
-_HABIT = re.compile(r"每(?:天|周|晚|早|月|年|个(?:周末|星期|月|早上|晚上)|逢)|周末都|天天")
-_NOT_HABIT = re.compile(r"[是有觉感想要该]")
-
-
 def _stated(
     text: str, at: int, who: str, place: tuple[int, int], spans: list[TimeSpan], said_at: datetime
 ) -> Iterator[Finding | Event]:
     here = [span for span in spans if span.text in text]
-    match = _ADVERBS.match(text, at)
-    begin = match.end() if match else at
-    for span in here:
-        if text.startswith(span.text, begin):
-            begin += len(span.text)
-            again = _ADVERBS.match(text, begin)
-            begin = again.end() if again else begin
+    begin = _past_adverbs(text, at, here)
     negation = _NEGATED.match(text, begin)
     said = text[negation.end() if negation else begin :]
     if negation and negation[0].endswith("不再"):
         said = said.removeprefix("再")
     said = said.removeprefix("是") if said.startswith("是在") else said
     past = bool(_PAST.search(text[:begin])) and not here
-    change = bool(_CHANGE.search(text[:begin]))
+    span = when_of(text, here)
     found = list(
-        facts(said, who, place, here, past=past, change=change, negated=negation is not None)
+        facts(
+            said,
+            who,
+            place,
+            here,
+            since=span.start if span and span.start <= said_at else None,
+            past=past,
+            change=bool(_CHANGE.search(text[:begin])),
+            negated=negation is not None,
+        )
     )
     yield from found
-    if (
-        not past
-        and not any(one.attribute == "habit" for one in found)
-        and (habit := _habit(text, at, who, place))
-    ):
-        yield habit
-    if negation is None and (event := _event(text, at, who, place, here, said_at)):
-        yield event
+    habitual = past or any(one.attribute == "habit" for one in found)
+    if not habitual and (repeated := habit(text, at, who, place)):
+        yield repeated
+    if negation is None and (told := event(text, at, who, place, here, said_at)):
+        yield told
 
 
-def _habit(text: str, at: int, who: str, place: tuple[int, int]) -> Finding | None:
-    repeats = _HABIT.search(text)
-    if (
-        repeats is None
-        or "了" in text
-        or "应该" in text
-        or "可以" in text
-        or "要" in text
-        or "打算" in text
-        or "想" in text
-    ):
-        return None
-    value = text[at:].strip().strip("都也会")
-    if not 5 <= len(value) <= 24 or not re.search(
-        r"[去做吃喝跑练打看读写睡起走玩学弹游骑锻健散背记]", value
-    ):
-        return None
-    return Finding(who, "habit", value, *place, confidence=0.75, language="zh")
-
-
-_HAPPENED = re.compile(
-    r"去了|参加了|买了|搬到|搬进|搬家|毕业|结婚|离婚|订婚|入职|辞职|离职|跳槽|完成了|见了|见到了|看了|报名了|获得了|拿到了|拿了|赢了|丢了|摔了|摔倒|受伤|做了|手术"
-    r"|收养了|领养了|生了|出生|考上|考过|通过了|升职|开了|跑了|爬了|写完|读完|学会了|去世|住院|出院|"
-    r"搬来|认识了|拜访了|参观了|举办了|度过了|收到了|修好了|换了|卖了|骨折"
-)
-_BARE = re.compile(
-    r"(?:参加了|毕业了|结婚了|离婚了|入职了|辞职了|收养了|领养了|考上了?|升职了|获得了|拿到了|做了\S*手术|报名了|搬到了|搬家了|生了)"
-)
-_PLANNED = re.compile(
-    r"要(?!求|是|不|么)|打算|准备|计划|会(?!议|员|计)|将(?!军)|约了|预约|安排|定了|订了|"
-    r"有(?:一?个|一?场|次)?\S{0,6}(?:会议|考试|面试|比赛|约会|手术|聚会|婚礼|演出|课|航班|"
-    r"体检)|去(?!了|过|年)"
-)
-_JUST = re.compile(r"刚刚?|今天|今早|今晚")
-
-
-def _event(
-    text: str, at: int, who: str, place: tuple[int, int], spans: list[TimeSpan], said_at: datetime
-) -> Event | None:
-    span = when_of(text, spans)
-    rest = text[at:]
-    if re.search(r"没|不(?!久|小心|得不)|每", rest) or _HABIT.search(text):
-        return None
-    if (
-        span is not None
-        and span.start <= said_at
-        and (_HAPPENED.search(rest) or (span.end <= said_at and "了" in rest))
-    ):
-        return Event(who, *place, span, False, 0.85)
-    if span is not None and span.end > said_at and _PLANNED.search(rest) and "了解" not in rest:
-        return Event(who, *place, span, True, 0.8)
-    if span is None and _BARE.search(rest):
-        return Event(who, *place, None, False, 0.65, said_at if _JUST.search(rest) else None)
-    return None
+def _past_adverbs(text: str, at: int, spans: list[TimeSpan]) -> int:
+    for _ in range(3):
+        match = _ADVERBS.match(text, at)
+        at = match.end() if match else at
+        after = _past_time(text, spans, at)
+        if after == at:
+            return at
+        at = after
+    return at

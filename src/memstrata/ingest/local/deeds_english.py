@@ -104,7 +104,8 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
         rule("marital_status", r"(?P<v>married|divorced|engaged)\b", "past perfect", change=True),
         rule(
             "has_pet",
-            rf"(?P<v>(?:an?|two|three|my|our|another)\s+(?:[\w-]+\s+){{0,3}}?(?:{PETS})s?)"
+            rf"(?P<v>(?:an?|two|three|my|our|another)\s+(?:(?!and|or|with|kids?|"
+            rf"children)[\w-]+\s+){{0,3}}?(?:{PETS})s?)"
             rf"(?:\s+(?:named|"
             rf"called)\s+(?P<called>[A-Z]\w+))?(?=[\s,.!]|$)",
             "past perfect",
@@ -126,7 +127,14 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
             polarity=False,
             change=True,
         ),
-        rule("smokes", r"(?P<v>smoking)\b", "past perfect", polarity=False, change=True),
+        rule(
+            "smokes",
+            r"(?P<v>smoking)\b",
+            plain="tobacco",
+            tenses="past perfect",
+            polarity=False,
+            change=True,
+        ),
         rule(
             "does",
             r"(?P<v>\w+ing\b.*)",
@@ -167,7 +175,14 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
             change=True,
             listed=True,
         ),
-        rule("smokes", r"(?P<v>smoking)\b", "past perfect", polarity=False, change=True),
+        rule(
+            "smokes",
+            r"(?P<v>smoking)\b",
+            plain="tobacco",
+            tenses="past perfect",
+            polarity=False,
+            change=True,
+        ),
     ),
     "switch": (
         rule(

@@ -111,9 +111,7 @@ def _fenced(text: str) -> list[_Document]:
             continue
         kind = _type_of(content, "") if language in _PROSE_FENCES else "code"
         line = _first_line(content)
-        title = (
-            _heading(content) or (_lead(text[:start]) if kind == "code" else "") or line
-        )
+        title = _heading(content) or (_lead(text[:start]) if kind == "code" else "") or line
         quote = shorten(line, _TITLE).removesuffix("…")
         found.append(_Document(shorten(title, _TITLE), kind, content, quote))
     return found

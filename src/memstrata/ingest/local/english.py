@@ -56,12 +56,20 @@ def _begin(clause: Clause, spans: list[TimeSpan]) -> int:
             at = opening(clause.text, at)
             break
     else:
+        if often := _OFTEN.match(clause.text, at):
+            return often.end()
         match = _LEAD.match(clause.text, at)
         if match and spans and any(span.text in match[0] for span in spans):
             at = match.end()
     return at
 
 
+_OFTEN = re.compile(
+    r"(?:every (?:other )?\w+|each \w+|(?:once|twice|\w+ times) (?:a|per) \w+|on \w+days|"
+    r"on weekends)"
+    r"(?: (?:morning|afternoon|evening|night))?,?\s+(?=(?:I|we|he|she|my|[A-Z]\w+)\b)",
+    re.IGNORECASE,
+)
 _LEAD = re.compile(
     r"(?:in|on|at|back in|over|during|since|early|around)\s[^,]{2,30},?\s+(?=(?:I|we|he|she|my)\b)",
     re.IGNORECASE,
@@ -144,8 +152,9 @@ _REPEATS = re.compile(
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|daily|before bed)\b",
     re.IGNORECASE,
 )
+_USUAL = frozenset({"usually", "typically", "normally", "regularly"})
 _NO_HABIT = word_set(
-    """
+    """ need try plan look seem mean remember forget start keep
     be have love like hate enjoy feel think know want hope say see learn get
     """
 )
@@ -157,17 +166,16 @@ def _habit(said: Predicate, who: Subject, text: str, place: tuple[int, int]) -> 
         return None
     repeats = _REPEATS.search(text, said.start)
     lead = None if repeats else _REPEATS.search(text)
-    if repeats is None and lead is None:
+    usual = sorted(_USUAL & said.adverbs)
+    if repeats is None and lead is None and not usual:
         return None
-    value = text[said.start : max(repeats.end(), said.start) if repeats else len(text)].strip(
-        " .,!"
-    )
-    if not 2 <= len(value.split()) <= 14:
-        return None
+    value = text[said.start : repeats.end() if repeats else len(text)].strip(" .,!")
     if lead:
-        value = f"{value}" if len(value.split()) <= 10 else ""
-        if not value:
-            return None
+        value = f"{value} {lead[0].lower()}"
+    elif usual:
+        value = f"{usual[0]} {value}"
+    if not 2 <= len(value.split()) <= 12:
+        return None
     return Finding(who.label, "habit", value, *place, confidence=0.8)
 
 

@@ -59,7 +59,7 @@ def extract(messages: Sequence[Message], setting: Setting) -> list[Proposal]:
     for message in messages:
         seen = set[tuple[object, ...]]()
         for proposal in _proposals(message, talk, said):
-            key = (proposal.record.name_of_kind, *proposal.record.identity())
+            key = _key(proposal.record)
             if key not in seen:
                 seen.add(key)
                 proposals.append(proposal)
@@ -69,12 +69,18 @@ def extract(messages: Sequence[Message], setting: Setting) -> list[Proposal]:
     return proposals
 
 
+def _key(record: KindModel) -> tuple[object, ...]:
+    if isinstance(record, Core):  # Lines of one block are different things.
+        return (record.name_of_kind, record.value)
+    return (record.name_of_kind, *record.identity())
+
+
 def _proposals(message: Message, talk: Talk, said: dict[str, list[Finding]]) -> Iterator[Proposal]:
     for found in _findings(message, talk, said):
         if isinstance(found, Finding):
             yield _fact(found, message)
             if found.attribute == "name" and _is_private(message) and found.subject == "user":
-                label = "称呼" if found.language == "zh" else "Name"
+                label = "姓名" if found.language == "zh" else "Name"
                 yield _core(message, found.start, found.end, f"{label}: {found.value}")
         elif isinstance(found, Event):
             yield _event(found, message)

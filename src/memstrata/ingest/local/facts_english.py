@@ -27,18 +27,33 @@ def facts(
 ) -> Iterator[Finding]:
     """The facts a predicate states of a subject; `place` is where the clause stands."""
     verb, tense = said.verb, said.tense
-    for rule in RULES.get(verb, ()):
-        if tense not in rule.tenses:
-            continue
-        match = rule.pattern.match(said.rest)
-        if match is None:
-            continue
-        found = list(_apply(rule, match, said, subject, place, text, spans))
-        yield from found
-        if found and verb != "be":
-            return
-        if found:
-            return
+    rest = said.rest
+    while rest:
+        end = 0
+        for rule in RULES.get(verb, ()):
+            match = rule.pattern.match(rest) if tense in rule.tenses else None
+            found = match and list(_apply(rule, match, said, subject, place, text, spans))
+            if match and found:
+                yield from found
+                end = match.end()
+                break
+        more = _ALSO.match(rest, end) if end and verb in _HAVING else None
+        rest = rest[more.end() :] if more else ""
+
+
+_HAVING = frozenset({"have", "get", "adopt", "buy"})
+_ALSO = re.compile(r"\s*(?:,\s*(?:and\s+)?|and\s+)(?=(?:an?|one|two|three|four|five)\s)")
+# What is liked about one thing at hand is no lasting taste.
+_THIS_ONE = re.compile(
+    r"\s*(?:this|that|these|those|your|its|his|her|their|all the|"
+    r"the(?!\s+(?:[A-Z]|sea|ocean|beach|mountains?|outdoors|countryside|desert|forest|city|"
+    r"rain|snow|sun|"
+    r"winter|summer|autumn|spring|fall|piano|guitar|violin|cello|(?:smell|sound|taste|feel|"
+    r"feeling|look) of|"
+    r"arts|gym|cold|heat|dark|color|colour|theat)))(?:\s|$)"
+    r"|(?:how|what|when|that|where)\b|(?:the\s+)?colou?rs?\s+and\b|[\w ]*\b(?:idea|option|"
+    r"suggestion|version)s?\b"
+)
 
 
 def _apply(
@@ -71,7 +86,9 @@ def _apply(
     span = when_of(text, spans)
     values = items(groups["v"]) if rule.listed else [groups["v"]]
     for raw in values:
-        value = trim(raw, spans, limit=rule.limit, keep_head=rule.keep_head)
+        if rule.attribute == "likes" and _THIS_ONE.match(raw):
+            continue
+        value = rule.plain or trim(raw, spans, limit=rule.limit, keep_head=rule.keep_head)
         if not value or (value.lower() in _NOT_VALUES):
             continue
         old = groups.get("old")

@@ -47,7 +47,8 @@ _CUT = re.compile(
     r"years|ages|as|my|me)\b"
     r"|as (?:well|much|soon|long|a (?:kid|child|teen|teenager|hobby|way|result)|an? adult|I|my)\b"
     r"|every (?:day|morning|evening|night|week|weekend|summer|winter|year|single|time)\b"
-    r"|more than|even|especially|whenever|after (?:work|I|my|"
+    r"|all (?:my|his|her|their|our) (?:life|lives)|more than|even|especially|whenever|"
+    r"after (?:work|I|my|"
     r"the|a)\b|before (?:work|I|bed)\b|during the|lately|except|"
     r"instead|like (?:I|my|you)"
     r"|with (?:my|the|him|her|them|me|you)|together|in (?:my|"
@@ -58,6 +59,13 @@ _CUT = re.compile(
     r"saturdays?|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|"
     r"my)\b"
     r"|is|are|was|were|has|can|will|would|I|I'm|I've|he|she|they|we)(?=\s|\Z|,)",
+    re.IGNORECASE,
+)
+_HOLDS = re.compile(r"\s(?:with|to|in|on|for)\s")
+_WEAK = re.compile(
+    r"(?:time|weekends?|days?|evenings?|mornings?|nights?|moments?|escaping|hanging out|talking|"
+    r"chatting|playing|being|getting|going|coming|working|sitting|looking|trying|walking|"
+    r"living|sharing)$",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
@@ -75,7 +83,8 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(
-    r"(?:an?|the|my|our|some|any|all|both|to be|this|such|own|really|just|also|very|quite)\s+",
+    r"(?:an?|the|especially|my|our|some|any|all|both|to be|this|such|own|really|just|also|"
+    r"very|quite)\s+",
     re.IGNORECASE,
 )
 _EMPTY = word_set(
@@ -94,6 +103,8 @@ def trim(
     """A value without what follows the clause, without articles and time words; may be empty."""
     value = value.strip(" \t\n'\"“”~*_-–—")
     cut = _CUT.search(value)
+    if cut and _HOLDS.match(value, cut.start()) and _WEAK.search(value[: cut.start()]):
+        cut = _CUT.search(value, cut.end())  # `spending time` is nothing without `with my kids`
     if cut:
         value = value[: cut.start()]
     for span in spans:

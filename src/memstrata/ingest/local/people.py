@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from memstrata.ingest.local.clauses import Sentence
 from memstrata.ingest.local.findings import Finding
+from memstrata.ingest.local.verbs_english import FORMS
 from memstrata.text.name_words import CALENDAR, KIN, STARTERS
 from memstrata.text.names import names
 
@@ -217,7 +218,8 @@ _ADJECTIVES = (
     r"first|former|next-door|upstairs|baby|half|\d+-year-old)\s+)*"
 )
 _KIN_PATTERN = "|".join(sorted(map(re.escape, KIN_WORDS), key=len, reverse=True))
-_NAME = r"[A-Z][a-zÀ-ÿ'-]*[a-zÀ-ÿ](?:\s[A-Z][a-zÀ-ÿ'-]*[a-zÀ-ÿ])?"
+_NAME_WORD = r"[A-Z](?:[a-zÀ-ÿ]|['-][A-Z])*[a-zÀ-ÿ]"
+_NAME = rf"{_NAME_WORD}(?:\s{_NAME_WORD})?"
 _POSSESSED = re.compile(
     rf"(?P<owner>my|our|his|her|their|i:)\s+{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b(?!')(?:,?\s+(?:named\s+|"
     rf"called\s+)?(?P<name>(?-i:{_NAME})))?,?(?P<s>'s\s+(?=(?:name|"
@@ -307,12 +309,20 @@ def _possessed(text: str, match: re.Match[str], talk: Talk) -> Subject | None:
     return Subject(label, match.end())
 
 
+_NO_NAMES = STARTERS | CALENDAR | KIN
+
+
 def is_name(words: str) -> bool:
     """Whether capitalised words may be somebody's name."""
     return all(
-        word[:1].isupper() and word.lower() not in STARTERS | CALENDAR | KIN
+        word[:1].isupper() and word.lower() not in _NO_NAMES and not _is_deed(word.lower())
         for word in words.split()
     )
+
+
+def _is_deed(word: str) -> bool:
+    """Whether a word is a verb in -ing, as at the beginning of a sentence."""
+    return word.endswith("ing") and (word in FORMS or len(word) > 8)
 
 
 @lru_cache(maxsize=4096)
@@ -338,7 +348,7 @@ _RELATED = re.compile(
     re.IGNORECASE,
 )
 _APPOSED = re.compile(
-    rf"(?P<name>{_NAME}),?\s(?:is\s)?(?P<owner>my|our)\s{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b(?!')"
+    rf"(?P<name>{_NAME})(?:,|\sis)\s(?P<owner>my|our)\s{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b(?!')"
 )
 _MINE = re.compile(rf"\b(?:my|our|his|her)\s+{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b", re.IGNORECASE)
 
@@ -351,6 +361,8 @@ def relations(sentence: Sentence, talk: Talk) -> Iterator[Finding]:
         return
     for pattern in (_RELATED, _APPOSED):
         for match in pattern.finditer(text):
+            if pattern is _APPOSED and not is_person(match["name"], text, talk.known):
+                continue
             found = _relation(match, sentence, talk)
             if found:
                 yield found

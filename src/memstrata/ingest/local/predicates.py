@@ -217,6 +217,8 @@ def _tense(what: str, word: str, state: _State) -> Tense | None:
         if state.auxiliary != "be":
             return None
         return "past" if state.past else "progressive"
+    if word == "quit" and not state.auxiliary:
+        return "past"
     if state.auxiliary == "do":
         return "past" if state.past else "present"
     return "past" if what == "past" and word not in ("am", "is", "are") else "present"

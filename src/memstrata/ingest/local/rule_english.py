@@ -26,6 +26,8 @@ class Rule:
     """Whether the plain past says that it is no more."""
     limit: int = 8
     keep_head: bool = False
+    plain: str = ""
+    """The value, where it is not what the words say."""
 
 
 def rule(attribute: str, pattern: str, tenses: str = "", **more: object) -> Rule:
@@ -36,10 +38,10 @@ def rule(attribute: str, pattern: str, tenses: str = "", **more: object) -> Rule
 CAPITAL = r"(?:the\s+)?[A-Z0-9À-Þ][^,.;:!?()\n]*"
 PLACE = (
     rf"(?:here |over |out |up |down |back )*(?:in|near|outside(?: "
-    rf"of)?)\s+(?:the (?:city|town|village) of )?(?P<v>{CAPITAL})"
+    rf"of)?)\s+(?:the (?:city|town|village) of )?(?P<v>(?!\d){CAPITAL})"
 )
 JOB = (
-    rf"(?:currently )?(?:an?|the)\s+(?P<v>(?:[\w'/-]+\s+){{0,4}}?(?:{OCCUPATIONS}))\b(?!\s+(?:of|"
+    rf"(?:currently )?(?:an?|the)\s+(?!shooting|point)(?P<v>(?:[\w'/-]+\s+){{0,4}}?(?:{OCCUPATIONS}))\b(?!\s+(?:of|"
     rf"in (?:making|the))\b)"
 )
 OF_A_JOB = r"(?:\s+(?:at|for|with)\s+(?P<at>(?:the\s+)?[A-Z][^,.;:!?()\n]*))?"

@@ -30,7 +30,8 @@ STATES: dict[str, tuple[Rule, ...]] = {
         rule(
             "has_pet",
             rf"(?P<v>(?:an?|one|two|three|four|five|"
-            rf"\d)\s+(?:[\w-]+\s+){{0,3}}?(?:{PETS})s?(?:\s+and\s+(?:an?|"
+            rf"\d)\s+(?:(?!and|or|with|kids?|children|sons?|"
+            rf"daughters?)[\w-]+\s+){{0,3}}?(?:{PETS})s?(?:\s+and\s+(?:an?|"
             rf"one|two|three)\s+(?:[\w-]+\s+){{0,2}}?(?:{PETS})s?)?)(?:,?\s+(?:named|"
             rf"called)\s+(?P<called>[A-Z]\w+))?(?=[\s,.!]|$)",
             "present perfect used",
@@ -67,7 +68,8 @@ STATES: dict[str, tuple[Rule, ...]] = {
     "adopt": (
         rule(
             "has_pet",
-            rf"(?P<v>(?:an?|two|three|another)\s+(?:[\w-]+\s+){{0,3}}?(?:{PETS})s?)(?:\s+(?:named|"
+            rf"(?P<v>(?:an?|two|three|another)\s+(?:(?!and|or|with|kids?|children|sons?|"
+            rf"daughters?)[\w-]+\s+){{0,3}}?(?:{PETS})s?)(?:\s+(?:named|"
             rf"called)\s+(?P<called>[A-Z]\w+))?(?=[\s,.!]|$)",
             "past perfect",
             keep_head=True,
@@ -194,7 +196,8 @@ STATES: dict[str, tuple[Rule, ...]] = {
         rule(
             "likes",
             r"an?\s+(?:big |huge |massive |avid |die-?hard |lifelong "
-            r")*(?P<v>[\w -]+?)\s+(?:fan|lover|enthusiast|fanatic|addict)\b",
+            r")*(?P<v>(?!(?:big|huge|massive|avid|great|lifelong|real)\b)[\w -]+?)\s+(?:fan|"
+            r"lover|enthusiast|fanatic|addict)\b",
             "present used",
             confidence=0.85,
             limit=4,
@@ -233,7 +236,13 @@ STATES: dict[str, tuple[Rule, ...]] = {
             r"ench|utch|reek|wiss|sian))$",
             "present",
         ),
-        rule("visited", rf"to\s+(?P<v>{CAPITAL})", "perfect", confidence=0.8),
+        rule(
+            "visited",
+            r"to\s+(?P<v>(?:the\s+)?[A-ZÀ-Þ][\w' -]*?)(?:\s+(?:once|twice|to|many|several|"
+            r"\w+ times)\b.*)?$",
+            "perfect",
+            confidence=0.8,
+        ),
     ),
 }
 """Rules by verb."""

@@ -77,7 +77,10 @@ TASTES: dict[str, tuple[Rule, ...]] = {
             limit=4,
         ),
     ),
-    "smoke": (rule("smokes", r"(?P<v>cigarettes|weed|a pipe|cigars)", "present used"),),
+    "smoke": (
+        rule("smokes", r"(?P<v>)(?:$|a lot|too much|heavily)", "present used", plain="tobacco"),
+        rule("smokes", r"(?P<v>cigarettes|weed|a pipe|cigars)", "present used"),
+    ),
     "play": (
         rule(
             "plays",

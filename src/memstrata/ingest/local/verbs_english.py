@@ -5,6 +5,13 @@ from __future__ import annotations
 __all__ = ["FORMS", "verb_form"]
 
 _IRREGULAR = """
+sleep sleeps slept sleeping
+wake wakes woke woken waking
+draw draws drew drawn drawing
+feed feeds fed feeding
+shop shops shopped shopping
+jog jogs jogged jogging
+lead leads led leading
 be am is are was were been being
 have has had having
 do does did done doing
@@ -76,6 +83,9 @@ travel travels traveled travelled traveling travelling
 celebrate celebrates celebrated celebrating
 """
 _REGULAR = """
+bike cycle ski skate dance meditate stretch exercise garden knit sew crochet sketch water
+clean wash iron listen journal pray nap row lift surf sail fish hunt sing type code brew ferment
+mentor babysit wander foster relocate
 live work visit move relocate start finish join attend graduate adopt own love like enjoy adore
 dislike despise detest play want hope learn practise practice collect suffer reside retire turn
 volunteer enter perform paint cook bake launch open close publish apply accept complete host

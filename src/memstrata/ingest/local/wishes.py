@@ -43,6 +43,9 @@ _ZH_TO_AGENT = re.compile(
     r"回答|回复|答复|说话|跟我说|和我说|用(?:中文|英文|简体|繁体|表格|列表)|输出|称呼|格式|"
     r"表情符号|emoji|废话|啰嗦"
 )
+_ZH_OTHERS = re.compile(
+    r"^我(?!希望|想|要)|[他她它]|我[^，。]{0,4}(?:总是|每次|永远)|^(?:是啊|对啊)"
+)
 _ZH_LANGUAGE = re.compile(r"请(?:都|一直|总是)?用(?:中文|英文|简体中文|繁体中文)(?:回答|回复)")
 _THIS_TIME = re.compile(
     r"这次|这一次|下面|\bthis time\b|\bfor this (?:one|question|task)\b|\bthis (?:essay|"
@@ -76,7 +79,7 @@ def _chinese(text: str) -> str | None:
     if call := _ZH_CALL.search(text):
         return None if re.search(r"别|不要|他们|大家|都叫|妈|爸", text) else f"称呼: {call['v']}"
     standing = _ZH_STANDING.search(text) and _ZH_TO_AGENT.search(text)
-    if (standing and not re.match(r"我(?!希望|想|要)", text)) or _ZH_LANGUAGE.search(text):
+    if (standing and not _ZH_OTHERS.search(text)) or _ZH_LANGUAGE.search(text):
         return text
     return None
 
