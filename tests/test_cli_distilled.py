@@ -18,7 +18,7 @@ def shell(
 TALK = (
     ("one", "2026-03-02T09:00Z", "I live in Harrowgate."),
     ("one", "2026-03-02T09:01Z", "I have a cat. 我喜欢喝茶。"),
-    ("two", "2026-05-02T09:00Z", "I moved to Dunmere."),
+    ("two", "2026-05-02T09:00Z", "I moved to Dunmere on 27 April 2026."),
 )
 
 
@@ -59,9 +59,9 @@ def test_entities(told: Shell) -> None:
 def test_timeline(told: Shell) -> None:
     events = told.ok("timeline", "Where does Iva live?", "--json").json
     assert [event["when"] for event in events] == sorted(event["when"] for event in events)
-    assert "I moved to Dunmere." in "".join(event["text"] for event in events)
+    assert "I moved to Dunmere" in "".join(event["text"] for event in events)
     shown = told.ok("timeline", "Where does Iva live?", "--since", "2026-04-01").out
-    assert "2026-05-02 09:00+00:00" in shown and "Harrowgate" not in shown
+    assert "2026-04-27 00:00+00:00" in shown and "Harrowgate" not in shown
     assert len(told.ok("timeline", "-", "--limit", "1", "--json", given="Iva").json) == 1
     assert "no dated events" in told.ok("timeline", "Iva", "--until", "2020-01-01").out
 

@@ -19,7 +19,9 @@ from memstrata.cli import main
 from memstrata.cli.app import app
 from memstrata.config import Settings
 from memstrata.kinds import KINDS, KindModel
+from memstrata.kinds.attributes import ATTRIBUTES
 from memstrata.memory import AsyncMemory
+from memstrata.recall.score import WEIGHTS
 from memstrata.records import Results
 from memstrata.store.filters import FIELDS, OPERATORS
 
@@ -101,8 +103,8 @@ def test_first_pages_run_with_the_real_model(
         exec(compile(body, "README.md", "exec"), namespace)
     printed = capsys.readouterr().out
     assert "I can't eat peanuts." in printed
-    assert "Ana lives in Lisbon <- I moved to Lisbon." in printed
-    assert "I moved to Porto." in printed
+    assert "past Ana lives in Lisbon <- I moved to Lisbon." in printed
+    assert "current Ana lives in Porto <- I moved to Porto." in printed
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -230,6 +232,25 @@ def test_every_signal_is_documented(workplace: Path) -> None:
     assert isinstance(results, Results)
     text = page("how-it-works.md")
     assert [name for name in results[0].signals if not as_code(name, text)] == []
+
+
+def test_every_weight_of_ranking_is_documented() -> None:
+    """With its value: a row of the table for each, and a word on what it is."""
+    explained, _, table = page("ranking.md").partition("## The sum")
+    assert [name for name in (*WEIGHTS, "lexical") if name not in explained] == []
+    rows = [
+        re.search(rf"^\| `{name}` \| {value} \|", table, re.M) for name, value in WEIGHTS.items()
+    ]
+    assert [name for name, row in zip(WEIGHTS, rows, strict=True) if row is None] == []
+
+
+def test_every_attribute_is_documented() -> None:
+    attributes = page("kinds.md").partition("### Attributes")[2].split("\n## ", 1)[0]
+    exclusive = attributes.split("\n- ")[1]
+    assert [name for name in ATTRIBUTES if not as_code(name, attributes)] == []
+    assert [
+        name for name, one in ATTRIBUTES.items() if one.exclusive != as_code(name, exclusive)
+    ] == []
 
 
 def test_pages_speak_of_the_project_alone() -> None:

@@ -269,6 +269,7 @@ def test_bad_changes_are_refused(
         ("history", "id"),
         ("retire", "record_id"),
         ("update", "record_id"),
+        ("decide", "record_id"),
         ("undo", "batch_or_change"),
         ("retry", "batch_id"),
         ("wait_for", "batch_id"),
@@ -284,6 +285,8 @@ def test_unknown_ids_are_not_found(
     call: dict[str, Any] = {"user_id": "ann", argument: [unknown] if argument == "ids" else unknown}
     if verb == "update":
         call["name"] = "y"
+    if verb == "decide":
+        call["decision"] = "accept"
     with pytest.raises(NotFound, match="scope") as caught:
         getattr(memory, verb)(**call)
     assert len(str(caught.value)) < 1_000

@@ -135,3 +135,73 @@ def test_r12_the_answer_moves_only_with_the_users_zone(memory: Memory) -> None:
         "Europe/Lisbon": datetime(2026, 3, 9, tzinfo=UTC),
         "Pacific/Kiritimati": datetime(2026, 3, 9, 10, tzinfo=UTC),
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [("I moved into the new boathouse yesterday.", "boathouse"), ("我昨天搬进了新船屋。", "船屋")],
+)
+def test_r10_an_event_is_dated_by_when_it_was_told(memory: Memory, said: str, word: str) -> None:
+    """What an imported message calls yesterday is the day before the message, not before the
+    import; when it was learned is kept apart."""
+    before = datetime.now(UTC)
+    memory.add(said, user_id="ottilie", occurred_at="2022-11-05T09:30:00Z")
+
+    day = datetime(2022, 11, 4, tzinfo=UTC)
+    records = memory.list(user_id="ottilie", kinds=["episodic"]).items
+    assert [record.occurred_at for record in records] == [day]
+    assert before <= records[0].recorded_at <= datetime.now(UTC)
+    assert [(event.when, word in event.text) for event in memory.timeline(word, user_id="ottilie")]
+    assert {event.when for event in memory.timeline(word, user_id="ottilie")} == {day}
+    [episode] = memory.episodes(user_id="ottilie")
+    assert episode.started_at == datetime(2022, 11, 5, 9, 30, tzinfo=UTC)
+    assert episode.title.startswith(("5 November 2022", "2022年11月5日"))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("I repaired the kite today.", "10 March 2026"), ("我今天修好了风筝。", "2026年3月10日")],
+)
+@pytest.mark.parametrize("local", ["2026-03-10T00:30:00", "2026-03-10T23:30:00"])
+def test_r11_what_is_made_of_a_message_has_the_users_date(
+    memory: Memory, said: str, words: str, local: str
+) -> None:
+    """Titles, events and timelines count days where the user is, not where the server is."""
+    memory.set_user(user_id="bikram", timezone="Asia/Kathmandu")
+    memory.add(said, user_id="bikram", occurred_at=local)
+
+    midnight = datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
+    [episode] = memory.episodes(user_id="bikram")
+    assert episode.title.startswith(words)
+    [record] = memory.list(user_id="bikram", kinds=["episodic"])
+    assert record.occurred_at == midnight
+    question = "what did I repair?" if said.isascii() else "我修好了什么风筝？"
+    [event] = memory.timeline(question, user_id="bikram")
+    assert event.when == midnight
+
+
+YESTERDAYS_EVENTS = """
+import datetime, json, memstrata
+with memstrata.open(":memory:", embedder="none") as memory:
+    memory.set_user(user_id="sione", timezone="Pacific/Auckland")
+    instant = datetime.datetime(2026, 3, 10, 23, 30, tzinfo=datetime.timezone.utc)
+    memory.aio._runtime.clock = lambda: instant
+    told = {}
+    for user in ("nobody in particular", "sione"):
+        memory.add("I cleaned the gutters yesterday. 我昨天洗了窗户。", user_id=user)
+        events = memory.timeline("what was cleaned? 洗了什么窗户？", user_id=user)
+        [episode] = memory.episodes(user_id=user)
+        told[user] = [sorted({str(event.when) for event in events}), episode.title.split("：")[0]]
+    print(json.dumps(told, ensure_ascii=False))
+"""
+
+
+def test_r12_no_event_depends_on_the_servers_zone() -> None:
+    """The same instant gives the same events and titles on every server."""
+    zones = ("UTC", "Pacific/Niue", "Pacific/Kiritimati")
+    told = [json.loads(python(YESTERDAYS_EVENTS, env={"TZ": zone})) for zone in zones]
+
+    assert told[0] == told[1] == told[2]
+    assert told[0]["nobody in particular"][0] == ["2026-03-09 00:00:00+00:00"]
+    assert told[0]["sione"][0] == ["2026-03-09 11:00:00+00:00"]
+    assert told[0]["nobody in particular"][1] != told[0]["sione"][1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from cases.support import found, set_clock, texts
 
 from memstrata import Memory
@@ -113,3 +114,109 @@ def test_r36_an_edit_leaves_what_it_does_not_name(memory: Memory) -> None:
     assert calmer.model_dump(exclude=changed) == renamed.model_dump(exclude=changed)
     assert calmer.metadata == {"room": "cellar", "urgency": 1, "seen_by": ["mo", "li"]}
     assert calmer.recorded_at == DAY + timedelta(hours=2)
+
+
+def facts(memory: Memory, **options: Any) -> list[tuple[Any, ...]]:
+    """Value, polarity and lifecycle of each fact there ever was, in the order of its beginning."""
+    listed = memory.list(
+        user_id="ottilie", lifecycles=["current", "past", "review", "retired"], kinds=["semantic"],
+        **options,
+    )  # fmt: skip
+    by_begin = sorted(listed, key=lambda r: str(r.valid_from))
+    return [(r.fields["value"], r.fields.get("polarity"), r.lifecycle) for r in by_begin]
+
+
+def tell(memory: Memory, day: datetime, text: str, **options: Any) -> list[str]:
+    """Say it on a day; the ids of the records it wrote."""
+    set_clock(memory, day)
+    return memory.add(text, user_id="ottilie", occurred_at=day, **options).record_ids
+
+
+@pytest.mark.parametrize(
+    ("liked", "disliked", "thing"),
+    [
+        ("I really enjoy radishes.", "I can't stand radishes.", "radishes"),
+        ("我很喜欢萝卜。", "我讨厌萝卜。", "萝卜"),
+    ],
+)
+@pytest.mark.parametrize("swap", [False, True])
+def test_r01_the_opposite_takes_the_place_of_what_was_said(
+    memory: Memory, liked: str, disliked: str, thing: str, swap: bool
+) -> None:
+    """The opposite of a stored statement deleted it and was not stored itself, so that nothing
+    was left (mem0ai/mem0 #4536)."""
+    first, second = (disliked, liked) if swap else (liked, disliked)
+    [old] = tell(memory, DAY, first)
+    tell(memory, DAY + timedelta(days=9), second)
+
+    assert facts(memory) == [(thing, not swap, "past"), (thing, swap, "current")]
+    hits = memory.search(thing, user_id="ottilie", strata=["records"])
+    assert [hit.record.fields["polarity"] for hit in hits if hit.record] == [swap]
+    assert [change.op for change in memory.history(old, user_id="ottilie")] == ["create", "end"]
+    then = memory.search(
+        thing, user_id="ottilie", strata=["records"], as_of=DAY + timedelta(days=2)
+    )
+    assert [hit.record.fields["polarity"] for hit in then if hit.record] == [not swap]
+    assert memory.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("no_more", "again", "question", "value"),
+    [
+        ("I don't eat fish any more.", "I'm eating fish again since last week.",
+         "does the user eat fish?", "fish"),
+        ("我不吃鱼了。", "我上周又开始吃鱼了。", "用户吃鱼吗？", "鱼"),
+    ],
+)  # fmt: skip
+def test_r02_what_is_so_again_ends_what_was_so_in_between(
+    memory: Memory, no_more: str, again: str, question: str, value: str
+) -> None:
+    """`vegetarian` and `ate steak` stood side by side, and a search gave both
+    (mem0ai/mem0 #5576)."""
+    later = DAY + timedelta(days=40)
+    tell(memory, DAY, no_more)
+    tell(memory, later, again)
+
+    old, new = sorted(
+        (r for r in memory.list(user_id="ottilie") if r.kind == "semantic"),
+        key=lambda r: str(r.valid_from),
+    )
+    assert (old.fields["value"], old.fields["polarity"], old.lifecycle) == (value, False, "past")
+    assert (new.fields["value"], new.fields["polarity"], new.lifecycle) == (value, True, "current")
+    assert old.valid_from == DAY
+    assert old.valid_to == new.valid_from
+    assert new.valid_from is not None
+    assert timedelta(days=1) < later - new.valid_from < timedelta(days=15)
+    assert (old.superseded_by, new.supersedes) == (new.id, old.id)
+
+    def answer(**options: Any) -> list[bool]:
+        hits = memory.search(question, user_id="ottilie", strata=["records"], **options)
+        facts = [hit.record for hit in hits if hit.record and hit.record.kind == "semantic"]
+        return [fact.fields["polarity"] is True for fact in facts]
+
+    assert answer() == [True]
+    assert answer(as_of=DAY + timedelta(days=10)) == [False]
+    assert answer(known_at=DAY + timedelta(days=10)) == [False]
+
+
+@pytest.mark.parametrize(
+    ("works", "also", "values"),
+    [
+        ("Orla works at Fernhill as an accountant.", "Orla also runs the chess club at Fernhill.",
+         {"Fernhill", "accountant"}),
+        ("陶然在风岭公司当会计。", "陶然还在风岭公司经营一个棋社。", {"风岭公司", "会计"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("late", [False, True])
+def test_r04_a_mention_of_somebody_ends_nothing_about_them(
+    memory: Memory, works: str, also: str, values: set[str], late: bool
+) -> None:
+    """A statement that merely named a person closed unrelated facts that were still true
+    (getzep/graphiti #1728)."""
+    first, second = (also, works) if late else (works, also)
+    tell(memory, DAY, first)
+    tell(memory, DAY + timedelta(days=3), second)
+    assert {value for value, _, _ in facts(memory)} >= values
+    assert {lifecycle for _, _, lifecycle in facts(memory)} == {"current"}
+    assert all(r.valid_to is None for r in memory.list(user_id="ottilie"))
+    assert memory.review(user_id="ottilie").items == []

@@ -125,8 +125,10 @@ def test_what_was_done_with_it_must_be_what_is_asked() -> None:
 
 
 def test_a_number_is_no_thing() -> None:
-    found = count("How many cats do I have?", fact("user", "has_pet", "two cats"))
+    found = count("How many pets do I have?", fact("user", "has_pet", "two cats"))
     assert found.value is None
+    found = count("How many cats do I have?", fact("user", "has_pet", "two cats"))
+    assert (found.value, found.note) == (2, "stated outright")
 
 
 # ── whose ────────────────────────────────────────────────────────────────────────────────────
@@ -318,3 +320,24 @@ def test_nothing_found_is_not_none_at_all() -> None:
     found = count("How many goats do I have?")
     assert found == Count(value=None, note=found.note)
     assert "nothing on record" in found.note
+
+
+@pytest.mark.parametrize(
+    ("query", "quote"),
+    [
+        ("How many goats do I have?", "I have 7 goats from Ostholm."),
+        ("我有几只山羊？", "我有七只山羊。"),
+    ],
+)
+def test_a_record_that_stands_for_a_message_states_what_it_quotes(query: str, quote: str) -> None:
+    mine = fact("user", "has", "7 goats", quote=quote, valid_from=NOON)
+    found = count(query, mine)
+    assert (found.value, found.items[0].text) == (7, quote)
+    assert found.items[0].evidence == [Evidence(source_id="msg_9", quote=quote)]
+    theirs = fact("Wren", "has", "7 goats", quote=quote)
+    assert count(query, theirs, message("The tide is out.", "Ottilie")).value is None
+    guessed = fact("user", "has", "7 goats", quote=f"Maybe {quote} 大概")
+    assert count(query, guessed).value is None
+    later = fact("user", "has", "9", quote=quote.replace("7", "9").replace("七", "九"),
+                 valid_from=NOON + timedelta(days=2), source="msg_8")  # fmt: skip
+    assert count(query, later, mine).value == 9

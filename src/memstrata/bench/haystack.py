@@ -75,7 +75,7 @@ def folder(name: str) -> Generator[Path]:
         yield Path(made)
 
 
-def put(memory: Memory, items: Sequence[Item], ledger: Ledger, *, infer: bool = False) -> None:
+def put(memory: Memory, items: Sequence[Item], ledger: Ledger, *, infer: bool = True) -> None:
     """Add every item, a session at a time."""
     started = time.perf_counter()
     for (user, session), group in groupby(items, lambda item: (item.user_id, item.session_id)):

@@ -50,7 +50,7 @@ def run_locomo(
     *,
     limit: int = 50,
     foreign: int = 100,
-    infer: bool = False,
+    infer: bool = True,
     console: Console | None = None,
 ) -> Block:
     """The report on the conversations of `data` (a file or folder), also written to `out`.

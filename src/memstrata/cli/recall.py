@@ -27,6 +27,12 @@ __all__ = [
 Kind = Annotated[
     list[str] | None, typer.Option(help="Only this kind; repeatable.", show_default=False)
 ]
+Strata = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="messages, episodes or records; repeatable.", show_default="messages and records"
+    ),
+]
 Filters = Annotated[
     str | None,
     typer.Option("--filters", help="""JSON, such as '{"tags": {"contains": "work"}}'."""),
@@ -51,12 +57,7 @@ def search(
     ],
     *,
     kind: Kind = None,
-    stratum: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="messages, episodes or records; repeatable.", show_default="messages and records"
-        ),
-    ] = None,
+    stratum: Strata = None,
     method: Annotated[
         str, typer.Option(help="hybrid, embedding, bm25 or string_match.")
     ] = "hybrid",

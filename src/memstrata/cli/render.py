@@ -136,11 +136,16 @@ def records(page: Page[Record], zone: tzinfo) -> str:
 
 
 def _record(record: Record, zone: tzinfo) -> str:
-    head = join([record.kind, record.title, _lifecycle(record), _when(record, zone)])
-    lines = [f"{bold(safe(head))}  {dim(record.id)}"]
-    if record.text != record.title:
-        lines.append(indented(safe(shorten(record.text, _LONG))))
+    lines = [_head(record, zone)]
+    told = record.text.removeprefix(record.title).lstrip("\n")
+    if told:
+        lines.append(indented(safe(shorten(told, _LONG))))
     return "\n".join(lines)
+
+
+def _head(record: Record, zone: tzinfo) -> str:
+    head = join([record.kind, record.title, _lifecycle(record), _when(record, zone)])
+    return f"{bold(safe(head))}  {dim(record.id)}"
 
 
 def _when(record: Record, zone: tzinfo) -> str:
@@ -197,13 +202,17 @@ def reviews(page: Page[Review], zone: tzinfo) -> str:
 
 
 def _waiting(review: Review, zone: tzinfo) -> str:
-    lines = [_record(review.record, zone)]
+    lines = [_head(review.record, zone), *_from(review.record)]
     if review.reason:
         lines.append(indented(f"waits: {safe(review.reason)}"))
-    if review.record.evidence:
-        lines.append(indented(dim(f"from {safe(_evidence(review.record.evidence))}")))
-    lines += [indented(f"against {_record(rival, zone)}") for rival in review.rivals]
+    for rival in review.rivals:
+        lines += [indented(f"against {_head(rival, zone)}"), *map(indented, _from(rival))]
     return "\n".join(lines)
+
+
+def _from(told: Record | Counted) -> list[str]:
+    """A line with what it rests on, if anything."""
+    return [indented(dim(f"from {safe(_evidence(told.evidence))}"))] if told.evidence else []
 
 
 def events(told: Sequence[Event], zone: tzinfo) -> str:
@@ -234,9 +243,7 @@ def count(counted: Count) -> str:
 
 def _counted(place: int, thing: Counted) -> str:
     lines = [f"{place}. {safe(shorten(thing.text, _LONG))}", indented(dim(join(thing.ids)))]
-    if thing.evidence:
-        lines.append(indented(dim(f"from {safe(_evidence(thing.evidence))}")))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_from(thing)])
 
 
 def _more(page: Page[Any]) -> list[str]:

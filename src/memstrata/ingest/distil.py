@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 import anyio
 import anyio.to_thread
@@ -89,7 +89,7 @@ def _episodes(material: Material, tell: Narrate) -> tuple[list[PutEpisode], list
                 begun.append(_episode(talk, run, tell, goes_on=goes_on))
     said = [message.occurred_at for talk in material.talks for message in talk.fresh]
     if said:
-        over = micros(min(said) - GAP)
+        over = micros(min(said)) - GAP // timedelta(microseconds=1)
         closed += [number for number, last in material.idle if last < over]
     return begun, closed
 

@@ -32,7 +32,17 @@ from memstrata.store.ports import (
 )
 from memstrata.text.clean import clean_json, shorten
 
-__all__ = ["commit", "create", "current", "new_batch", "retire", "retired", "undo", "update"]
+__all__ = [
+    "changed",
+    "commit",
+    "create",
+    "current",
+    "new_batch",
+    "retire",
+    "retired",
+    "undo",
+    "update",
+]
 
 _CARRIED = ("supersedes", "superseded_by", "lifecycle", "retired_at")
 """What an edit of the fields leaves as it is."""
@@ -122,6 +132,13 @@ async def current(runtime: Runtime, scope: Scope, record_id: str) -> tuple[Scope
     return owner, found
 
 
+def changed(record: Record, changes: Mapping[str, Any], zone: tzinfo) -> KindModel:
+    """A record's model with changes, as `update` takes them: cleaned, and admitted."""
+    model = _clean(_in_zone(_as_model(record, changes), zone))
+    model.admit()
+    return model
+
+
 def _as_model(record: Record, changes: Mapping[str, Any]) -> KindModel:
     """The record's kind model with changes: metadata is merged, null takes a field away."""
     kind = kind_of(record.kind)
@@ -176,8 +193,7 @@ async def _update(
 ) -> Receipt:
     owner, old = await current(runtime, scope, record_id)
     _expect(old, if_version)
-    model = _clean(_in_zone(_as_model(old, changes), await runtime.zone_of(scope)))
-    model.admit()
+    model = changed(old, changes, await runtime.zone_of(scope))
     batch = new_batch(runtime, "update", by.actor)
     if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
         writes = _supersede(runtime, owner, old, model, batch, by.reason)

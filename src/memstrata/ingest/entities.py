@@ -20,7 +20,7 @@ _SAID_TO = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(
-    r"\b(?:call(?:s|ed)? me|i go by|i'm called|my nickname is|my friends call me)\s+"
+    r"\b(?i:call(?:s|ed)? me|i go by|i['’]m called|my nickname is)\s+"
     r"(?P<me>[A-Z][\w'’-]{1,30})"
     r"|(?P<one>[A-Z][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2})\s?"
     r"\((?:aka |a\.k\.a\. |or )?(?P<other>[A-Z][\w'’-]{1,30})\)"

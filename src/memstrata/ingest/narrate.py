@@ -241,7 +241,8 @@ def _tagger() -> Callable[[str], list[tuple[str, str]]]:
 
 _HAN_DULL = _set(
     "时候 今天 明天 昨天 问题 事情 东西 感觉 时间 大家 朋友 情况 方面 地方 一下 "
-    "有点 最近 现在 建议 需要 可能 个人 方式 方法 原因 结果 内容 部分 过程 周末 早上 晚上 我会 你会 我要 我们"
+    "有点 最近 现在 建议 需要 可能 个人 方式 方法 原因 结果 内容 部分 过程 周末 早上 "
+    "晚上 我会 你会 我要 我们"
 )
 
 
@@ -273,7 +274,8 @@ class _Sentence:
 _GREETING = re.compile(
     r"\W*(?:hi|hey|hello|good (?:morning|evening|night|afternoon)|thanks?(?: you)?|bye|goodbye"
     r"|see you|take care|wow|yeah|ok(?:ay)?|great|cool|congrat\w*|nice to|how are you"
-    r"|how's it going|sounds (?:good|great)|talk (?:to you )?soon|no problem|you're welcome|of course"
+    r"|how's it going|sounds (?:good|great)|talk (?:to you )?soon|no problem|you're welcome"
+    r"|of course"
     r"|你好|您好|嗨|早上好|晚上好|早安|晚安|早[，,。!！]|谢谢|多谢|再见|拜拜|好的|嗯|哈哈|不客气|辛苦|收到)"
 )
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|we|our|we're|we've)\b|我|咱|俺")

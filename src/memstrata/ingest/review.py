@@ -10,7 +10,7 @@ from memstrata.errors import Conflict, InvalidInput
 from memstrata.ingest import edit
 from memstrata.ingest.distil import writes_for
 from memstrata.ingest.resolve import accept, opposed, restore
-from memstrata.kinds import Semantic
+from memstrata.kinds import KindModel, Semantic
 from memstrata.records import Page, Receipt, Record, Review, Scope
 from memstrata.runtime import Runtime, view_of
 from memstrata.store.ports import LinkEvidence
@@ -32,18 +32,18 @@ async def _review(runtime: Runtime, scope: Scope, record: Record) -> Review:
     owner = Scope(tenant=scope.tenant, user_id=record.user_id, agent_id=record.agent_id)
     log = await runtime.store.history(view_of(owner), record.id)
     reason = log[-1].reason if log else ""
-    return Review(record=record, rivals=await _rivals(runtime, owner, record), reason=reason)
+    rivals = await _rivals(runtime, owner, record.id, restore(record).model)
+    return Review(record=record, rivals=rivals, reason=reason)
 
 
-async def _rivals(runtime: Runtime, owner: Scope, record: Record) -> list[Record]:
-    model = restore(record).model
+async def _rivals(runtime: Runtime, owner: Scope, record_id: str, model: KindModel) -> list[Record]:
     if not (isinstance(model, Semantic) and model.subject and model.attribute):
         return []
     about = await runtime.store.about(owner, [(model.subject, model.attribute)])
     return [
         other
         for other in about
-        if other.id != record.id
+        if other.id != record_id
         and other.lifecycle == "current"
         and opposed(restore(other).model, model)
     ]
@@ -71,12 +71,13 @@ async def decide(
         return await edit.retire(runtime, scope, record_id, by=by)
     if into is not None:
         return await _merge(runtime, scope, owner, record, into, by)
+    held = restore(record)
     if changes:
-        await edit.update(runtime, scope, record_id, changes, if_version=record.version, by=by)
-        owner, record = await edit.current(runtime, scope, record_id)
-    rivals = [restore(rival) for rival in await _rivals(runtime, owner, record)]
+        zone = await runtime.zone_of(scope)
+        held.model = edit.changed(record, changes, zone)
+    rivals = [restore(rival) for rival in await _rivals(runtime, owner, record.id, held.model)]
     batch = edit.new_batch(runtime, "decide", by.actor)
-    standing = accept(restore(record), rivals, by.reason or "accepted")
+    standing = accept(held, rivals, by.reason or "accepted")
     writes, _ = writes_for(runtime, owner, batch.id, standing)
     return await edit.commit(runtime, owner, batch, writes)
 

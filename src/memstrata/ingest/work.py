@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from memstrata.errors import ModelFailed
+from memstrata.errors import Conflict, ModelFailed
 from memstrata.ingest.distil import distil
 from memstrata.models.base import Embedder
 from memstrata.passages import embedded_text
@@ -57,7 +57,7 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
         calls = await _embed_pending(runtime, lease)
         await distil(runtime, lease)
         calls += await _embed_pending(runtime, lease)
-    except ModelFailed as error:
+    except (ModelFailed, Conflict) as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now())
     except BaseException:
         with anyio.CancelScope(shield=True):

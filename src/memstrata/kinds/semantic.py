@@ -45,11 +45,14 @@ class Semantic(KindModel):
     def body(self) -> str:
         parts = [self.name, self.summary, self.details]
         text = "\n".join(dict.fromkeys(part for part in parts if part))
-        triple = [self.subject, self.attribute, self.value]
-        stated = [word for word in triple if word] if self.subject and self.value else []
-        # A sentence that says it all is not followed by the same in telegram style.
-        repeated = all(word.casefold() in text.casefold() for word in stated)
-        return text if repeated else f"{text}\n{' '.join(stated)}"
+        if not (self.subject and self.value):
+            return text
+        # A sentence that says it is not followed by the same in telegram style.
+        said = text.casefold()
+        if self.subject.casefold() in said and self.value.casefold() in said:
+            return text
+        triple = (self.subject, (self.attribute or "").replace("_", " "), self.value)
+        return f"{text}\n{' '.join(filter(None, triple))}"
 
     def identity(self) -> tuple[JsonValue, ...]:
         if self.subject and self.attribute and self.value:

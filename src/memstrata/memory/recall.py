@@ -22,6 +22,7 @@ from memstrata.kinds import KINDS
 from memstrata.recall import context as contexts
 from memstrata.recall import find as finding
 from memstrata.recall.count import Count, count_things
+from memstrata.recall.score import RELATED
 from memstrata.recall.timeline import Event, order_events
 from memstrata.records import (
     Context,
@@ -38,8 +39,8 @@ _Messages = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 _When = datetime | str | None
 
 
-_OVERVIEW, _RELATED = 200, 0.2
-"""How many hits a timeline or a count looks at, and the score from which they belong to it."""
+_OVERVIEW = 200
+"""How many hits a timeline or a count looks at."""
 
 
 class Recalling(Handle):
@@ -173,5 +174,5 @@ class Recalling(Handle):
             until=moment("until", until, zone),
             now=moment("now", now, zone) or self._runtime.clock(),
             limit=_OVERVIEW,
-            threshold=_RELATED,
+            threshold=RELATED,
         )

@@ -161,7 +161,7 @@ class Remembering(Handle):
             self._runtime,
             scope,
             check_key("record_id", record_id),
-            check_choice("decision", decision, Decision),
+            check_choice("decision", decision or "", Decision),
             into=None if into is None else check_key("into", into),
             changes=changes,
             by=signed(actor, reason),

@@ -289,22 +289,43 @@ _CLAUSES = re.compile(r"(?<=[.!?;。！？；\n])\s*")
 
 
 def _stated(asked: Asked, hits: Sequence[Hit], zone: tzinfo) -> Iterator[_Stated]:
-    """The exact numbers of the thing that messages state outright, about the one asked about."""
+    """The exact numbers of the thing that messages state outright, about the one asked about.
+
+    What stands for a message quotes it.
+    """
     for hit in hits:
-        message = hit.message
-        if message is None or hit.record is not None or message.role in ("system", "tool"):
-            continue
-        for sentence in _CLAUSES.split(message.content):
-            folded = fold(sentence).strip()
-            if folded.endswith("?") or _INEXACT.search(folded):
-                continue
-            if not _says_of(asked, message, folded):
-                continue
+        if hit.record is not None:
+            yield from _quoted(asked, hit, hit.record, zone)
+        elif hit.message is not None and hit.message.role not in ("system", "tool"):
+            message = hit.message
+            day, speaker = _day(message.occurred_at, zone), normal_form(message.speaker)
+            for sentence, folded in _exact(message.content):
+                for number in _numbers(asked, folded) if _says_of(asked, message, folded) else ():
+                    shown = Evidence(source_id=message.id, quote=sentence)
+                    item = Counted(text=sentence, ids=[message.id], evidence=[shown])
+                    yield _Stated(number, item, day, speaker)
+
+
+def _exact(content: str) -> Iterator[tuple[str, str]]:
+    """The sentences that neither ask nor guess, as they are and folded."""
+    for sentence in map(str.strip, _CLAUSES.split(content)):
+        folded = fold(sentence)
+        if not folded.endswith("?") and not _INEXACT.search(folded):
+            yield sentence, folded
+
+
+def _quoted(asked: Asked, hit: Hit, record: Record, zone: tzinfo) -> Iterator[_Stated]:
+    """The numbers in what a record quotes, if it is about the one asked about."""
+    about = record.fields.get("subject") or record.fields.get("actor")
+    if not isinstance(about, str) or not _counts(record) or not _owned(asked, about):
+        return
+    when = record.valid_from or record.occurred_at
+    day = _day(when, zone) if when else ""
+    for place in hit.evidence or record.evidence:
+        for sentence, folded in _exact(place.quote or ""):
             for number in _numbers(asked, folded):
-                shown = Evidence(source_id=message.id, quote=sentence.strip())
-                item = Counted(text=sentence.strip(), ids=[message.id], evidence=[shown])
-                day = _day(message.occurred_at, zone)
-                yield _Stated(number, item, day, normal_form(message.speaker))
+                item = Counted(text=sentence, ids=[record.id], evidence=[place])
+                yield _Stated(number, item, day, normal_form(about))
 
 
 def _says_of(asked: Asked, message: Message, folded: str) -> bool:

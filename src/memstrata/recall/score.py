@@ -22,7 +22,7 @@ from memstrata.recall.plan import Plan
 from memstrata.records import Method
 from memstrata.store.items import STRATA
 
-__all__ = ["WEIGHTS", "Scored", "Signals", "check_weights", "score"]
+__all__ = ["RELATED", "WEIGHTS", "Scored", "Signals", "check_weights", "score"]
 
 _Array = NDArray[np.float64]
 
@@ -73,6 +73,9 @@ _MIDDLE, _SLOPE = 0.86, 4.35
 """The sum that scores one half, and how fast scores rise there. The best sum is 0.3 to 0.4 in
 the median for a question of another conversation, for one of this conversation 1.1 (where no
 participant is named) to 1.3."""
+RELATED = 0.2
+"""The score from which a hit has to do with the question: the best hits of 99 % of LoCoMo's
+questions reach it, and of 17 % of the questions of another conversation."""
 _DAYS = 7.0
 """Time fit falls by e for each such distance from the window: what happened is told soon after.
 Between 3 and 30 days recall differs by less than half a point."""
@@ -219,6 +222,7 @@ def _signals(
     calibrate: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> dict[str, _Array]:
     flags = candidates.flags
+    said = candidates.stratum == STRATA["messages"]
     return {
         "semantic": np.asarray(calibrate(candidates.cosine), np.float64),
         "lexical": _lexical(np.asarray(candidates.bm25, np.float64), len(plan.words)),
@@ -230,7 +234,7 @@ def _signals(
         "time": _time_fit(candidates.occurred, plan.window),
         "dated": ((flags & _DATED > 0) & plan.asks_when).astype(np.float64),
         "asks": (flags & _ONLY_ASKS > 0).astype(np.float64),
-        "others": ((candidates.role != 0) & plan.of_asker).astype(np.float64),
+        "others": (said & (candidates.role != 0) & plan.of_asker).astype(np.float64),
     }
 
 
@@ -270,7 +274,8 @@ def _best_in_session(session: NDArray[np.uint64], total: _Array) -> _Array:
 def _recent(candidates: Signals, semantic: _Array, total: _Array, *, asked: bool) -> _Array:
     """How new each is among the asker's turns that are about as strong as the best."""
     recent = np.zeros(len(total))
-    near = candidates.wanted & (candidates.role == 0) & (total > total.max(initial=0) - _AS_STRONG)
+    theirs = (candidates.role == 0) | (candidates.stratum == STRATA["records"])
+    near = candidates.wanted & theirs & (total > total.max(initial=0) - _AS_STRONG)
     if not asked or not near.any():
         return recent
     near &= semantic >= _AS_NEAR * semantic[near].max()

@@ -5,40 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from ingest.local.extracting import core, episodes, facts, read, said, semantics
 
 from memstrata.ingest.local import Setting, extract
-from memstrata.ingest.proposals import Proposal
-from memstrata.kinds import Core, Episodic, Semantic, Vault
-from memstrata.records import Message
-from memstrata.text import time as times
-
-NOON = datetime(2024, 5, 24, 12, tzinfo=UTC)
-
-
-def said(text: str, *, role: str = "user", name: str | None = None, number: int = 0) -> Message:
-    return Message(
-        id=f"m{number}",
-        role=role,
-        name=name,
-        content=text,
-        occurred_at=NOON,
-        recorded_at=NOON,
-        batch_id="b",
-        spans=times.resolve(text, said_at=NOON, zone=UTC),
-    )
-
-
-def read(*texts: str, name: str | None = None, role: str = "user") -> list[Proposal]:
-    messages = [said(text, name=name, role=role, number=n) for n, text in enumerate(texts)]
-    return extract(messages, Setting(zone=UTC))
-
-
-def facts(proposals: list[Proposal]) -> set[tuple[str, str, str, bool]]:
-    return {
-        (r.subject or "", r.attribute or "", r.value or "", r.polarity is not False)
-        for p in proposals
-        if isinstance(r := p.record, Semantic)
-    }
+from memstrata.kinds import Core, Episodic, Procedural, Resource, Semantic, Vault
 
 
 @pytest.mark.parametrize(
@@ -57,14 +27,19 @@ def facts(proposals: list[Proposal]) -> set[tuple[str, str, str, bool]]:
         ("My sister Wren lives in Turku.", ("user", "sister", "Wren", True)),
         ("My sister Wren lives in Turku.", ("Wren", "lives_in", "Turku", True)),
         ("I'm 41 years old.", ("user", "age", "41", True)),
-        ("我上个月搬到了绍兴。", ("user", "lives_in", "绍兴", True)),
-        ("我不吃鱼了", ("user", "eats", "鱼", False)),
-        ("我讨厌萝卜", ("user", "likes", "萝卜", False)),
-        ("我对核桃过敏。", ("user", "allergic_to", "核桃", True)),
-        ("我最喜欢的颜色是青色", ("user", "favourite_颜色", "青色", True)),
-        ("我的老板喜欢喝茶。", ("user的老板", "likes", "喝茶", True)),
-        ("我会说法语和德语", ("user", "speaks", "德语", True)),
-        ("我叫柳青禾。", ("user", "name", "柳青禾", True)),
+        ("I've been to Vaasa twice.", ("user", "visited", "Vaasa", True)),
+        ("My best friend Otto's birthday is on June 4.", ("user", "friend", "Otto", True)),
+        ("My best friend Otto's birthday is on June 4.", ("Otto", "birthday", "June 4", True)),
+        ("I have two kids and a parrot named Kiwi.", ("user", "has", "two kids", True)),
+        ("I have two kids and a parrot named Kiwi.", ("user", "has_pet", "a parrot", True)),
+        ("I have two kids and a parrot named Kiwi.", ("user", "pet", "Kiwi", True)),
+        ("Every morning I swim.", ("user", "habit", "swim every morning", True)),
+        ("I usually cycle to work.", ("user", "habit", "usually cycle to work", True)),
+        ("I quit smoking two years ago.", ("user", "smokes", "tobacco", False)),
+        (
+            "I love spending time with my cousins.",
+            ("user", "likes", "spending time with my cousins", True),
+        ),
     ],
 )
 def test_states_a_fact_and_quotes_it(text: str, fact: tuple[str, str, str, bool]) -> None:
@@ -81,12 +56,15 @@ def test_states_a_fact_and_quotes_it(text: str, fact: tuple[str, str, str, bool]
         "I wish I lived in Turku.",
         "Do you like tea?",
         "I would work at Fernhill.",
+        "I love the theme of this one.",
+        "I work as a shooting guard.",
+        "Marrying my partner was the best day.",
+        "I just want to relax.",
+        "Thanks, my friend!",
         "She loves jazz.",
         'He shouted "I live in the old lighthouse now" from the stage.',
         "<memory>\n- I live in Turku\n</memory>",
         "> I live in Turku",
-        "如果我住在大理就好了。",
-        "你喜欢喝茶吗？",
     ],
 )
 def test_states_nothing(text: str) -> None:
@@ -123,9 +101,8 @@ def test_an_event_happens_when_its_words_say() -> None:
     assert event.occurred_at == datetime(2024, 5, 23, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["I'm seeing the dentist next Friday.", "下周五我要去看牙医"])
-def test_a_plan_has_a_due_date(text: str) -> None:
-    (plan,) = (p.record for p in read(text))
+def test_a_plan_has_a_due_date() -> None:
+    (plan,) = (p.record for p in read("I'm seeing the dentist next Friday."))
     assert isinstance(plan, Episodic)
     assert (plan.event_type, plan.done, plan.occurred_at) == ("plan", False, None)
     assert plan.due == datetime(2024, 5, 31, tzinfo=UTC)
@@ -135,7 +112,6 @@ def test_a_plan_has_a_due_date(text: str) -> None:
     ("texts", "new", "old"),
     [
         (("I live in Turku.", "Sorry, I meant Vaasa, not Turku."), "Vaasa", "Turku"),
-        (("我住在绍兴。", "不对，是宁波，不是绍兴。"), "宁波", "绍兴"),
     ],
 )
 def test_a_correction_names_what_never_was_so(texts: tuple[str, str], new: str, old: str) -> None:
@@ -161,12 +137,10 @@ def test_a_post_beside_a_job_ends_nothing() -> None:
         ("Always answer in short bullet points.", "Always answer in short bullet points"),
         ("My name is Orla.", "Name: Orla"),
         ("Please call me Orla.", "Call the user: Orla"),
-        ("以后请用中文回答我。", "以后请用中文回答我"),
-        ("请叫我小禾", "称呼: 小禾"),
     ],
 )
 def test_standing_wishes_are_core(text: str, line: str) -> None:
-    assert [p.record.value for p in read(text) if isinstance(p.record, Core)] == [line]
+    assert core(read(text)) == [line]
     assert not any(isinstance(p.record, Core) for p in read(text, name="Orla"))
 
 
@@ -174,3 +148,72 @@ def test_a_contact_is_readable() -> None:
     (entry,) = (p.record for p in read("Orla's number is +47 555 01 234."))
     assert isinstance(entry, Vault)
     assert (entry.entry_type, entry.secret) == ("contact", "+47 555 01 234")
+
+
+def test_a_name_and_a_wish_in_one_message_are_two_lines() -> None:
+    found = read("My name is Orla. Please always answer in short bullet points.", "Call me Orly.")
+    assert core(found) == [
+        "Name: Orla",
+        "Please always answer in short bullet points",
+        "Call the user: Orly",
+    ]
+    assert all(p.record.label == "human" for p in found if isinstance(p.record, Core))
+    assert ("user", "name", "Orla", True) in facts(found)
+
+
+def test_a_correction_reaches_what_was_said_before_the_batch() -> None:
+    earlier = said("My brother lives in Turku. I work at Fernhill.")
+    (fix,) = read("Sorry, I meant Vaasa, not Turku.", before=[earlier])
+    assert isinstance(fix.record, Semantic)
+    assert (fix.op, fix.record.subject, fix.record.attribute, fix.record.value, fix.replaces) == (
+        "correct",
+        "user's brother",
+        "lives_in",
+        "Vaasa",
+        "Turku",
+    )
+
+
+def test_where_the_batches_are_cut_changes_nothing() -> None:
+    talk = [
+        said(text, number=number)
+        for number, text in enumerate(
+            [
+                "My sister Wren lives in Turku.",
+                "She is a nurse.",
+                "Oops, I meant Vaasa, not Turku.",
+                "我妹妹小雨在南京。",
+                "她喜欢弹古筝。",
+                "我养了一只猫。",
+            ]
+        )
+    ]
+    whole = extract(talk, Setting(zone=UTC))
+    for cut in range(1, len(talk)):
+        parts = extract(talk[:cut], Setting(zone=UTC))
+        parts += extract(talk[cut:], Setting(zone=UTC, before=talk[:cut]))
+        assert parts == whole, cut
+
+
+def test_a_long_text_tells_of_the_speaker_alone() -> None:
+    story = "Otto lives in Turku and works as a baker. The sea was calm that year. " * 16
+    assert facts(read(f"{story}\nI live in Vaasa.")) == {("user", "lives_in", "Vaasa", True)}
+
+
+def test_a_time_of_something_else_dates_no_event() -> None:
+    assert episodes(read("I stumbled upon a book from the 1900s")) == []
+
+
+def test_steps_and_documents_come_along_for_assistants_too() -> None:
+    steps = "How to reset the kiln:\n1. Turn off the power.\n2. Open the lid.\n3. Press the button."
+    letter = "```text\n" + "The kiln was built by hand and fired once. " * 12 + "\n```"
+    for role in ("user", "assistant"):
+        assert any(isinstance(p.record, Procedural) for p in read(steps, role=role))
+        assert any(isinstance(p.record, Resource) for p in read(letter, role=role))
+    assert not any(isinstance(p.record, Procedural) for p in read(steps, role="tool"))
+
+
+def test_a_lasting_habit_is_dated_by_no_chance_word() -> None:
+    (one,) = (f for f in semantics(read("I've been working at Fernhill for 3 years now.")))
+    assert (one.attribute, one.value) == ("works_at", "Fernhill")
+    assert read("I've been working at Fernhill for 3 years now.")[0].op == "create"

@@ -20,9 +20,7 @@ KETTLE = """给茶炊除垢的步骤：
 2. 如果龙头漏水，拧紧螺母。
 3. 加热十分钟。
 4. 用清水冲洗两遍。"""
-PROSE = (
-    "To wax the skis: first, scrape the old wax off, then rub the new wax in, finally brush it."
-)
+PROSE = "To wax the skis: first, scrape the old wax off, then rub the new wax in, finally brush it."
 PROSE_ZH = "给雪板打蜡：首先把旧蜡刮掉，然后把新蜡熨上去，最后用刷子刷亮。"
 INLINE = "To reset the loom: 1) unplug the cable 2) wait ten seconds 3) plug the cable in."
 BULLETS = "Steps to pack the tent:\n- Shake out the sand.\n- Fold the sheet.\n- Roll it up tightly."

@@ -13,6 +13,7 @@ from memstrata.ingest.local.events_chinese import event, habit
 from memstrata.ingest.local.facts_chinese import facts, han_items, han_trim
 from memstrata.ingest.local.findings import Finding, when_of
 from memstrata.ingest.local.people import HAN_KIN, Talk
+from memstrata.ingest.local.words_chinese import JOBS
 from memstrata.records import TimeSpan
 from memstrata.text.names import names
 
@@ -52,7 +53,8 @@ _ADVERBS = re.compile(
     r"之前|曾经?|"
     r"当时|后来|终于|又|再|是真的|确实|可|这|这几年|几年前|本身|个人|自己|那时|年轻时|"
     r"小时候|大学时|"
-    r"上个?月|这个月|家里?(?=[住有养])|主要|大多|偶尔|有时候?|一般|通常|开始|们|俩|一家人?|全家)*"
+    r"上个?月|这个月|家里?(?=[住有养])|主要|大多|偶尔|有时候?|一般|通常|开始|改(?=[喝吃用])|"
+    r"们|俩|一家人?|全家)*"
 )
 _PAST = re.compile(r"以前|曾经|之前|原来|原先|过去|小时候|当年|曾(?=在|住|是)|年轻时")
 _NEGATED = re.compile(r"(?:已经|现在)?(?:不再|不(?=住|在|做|当|是(?!很|特别|太|不))|没再|已经不)")
@@ -228,6 +230,10 @@ def _owner(word: str, talk: Talk) -> str | None:
     return talk.who("m" if word == "他" else "f")
 
 
+_HAS_ONE = re.compile(
+    rf"(?P<owner>我|他|她)(?:还)?有一?个(?P<kin>{_KIN})"
+    rf"(?:名字)?叫做?(?P<name>[一-龥]{{1,4}}|[A-Z][a-z]+)(?=[，。！,\s]|$)"
+)
 _IS_MY = re.compile(
     rf"(?P<name>[一-龥]{{2,4}}|[A-Z][a-z]+)是(?P<owner>我)的?(?:大|小|"
     rf"最好的|好|亲)?(?P<kin>{_KIN})(?=[，。！,\s]|$)"
@@ -249,6 +255,12 @@ def _relations(sentence: Sentence, talk: Talk) -> Iterator[Finding]:
                 yield Finding(
                     owner, kin.attribute, name, start + match.start(), start + end, language="zh"
                 )
+    for match in _HAS_ONE.finditer(text):
+        if not sentence.asks and (owner := _owner(match["owner"], talk)):
+            kin = HAN_KIN[match["kin"]]
+            talk.mention(match["name"], kin.gender)
+            place = start + match.start(), start + match.end()
+            yield Finding(owner, kin.attribute, match["name"], *place, language="zh")
     for match in _IS_MY.finditer(text):
         if match["name"] in _people(text) or match["name"].isascii():
             talk.mention(match["name"], HAN_KIN[match["kin"]].gender)
@@ -283,6 +295,7 @@ _ASPECTS = {
     "理想": "wants",
     "母语": "speaks",
     "专业": "studies",
+    "工作": "works_as",
     "职业": "works_as",
     "国籍": "nationality",
 }
@@ -295,6 +308,8 @@ def _aspect(
     if owner is None or attribute is None:
         return
     if attribute == "birthday" and not re.search(r"\d|月", match["v"]):
+        return
+    if match["aspect"] == "工作" and not re.match(JOBS, match["v"]):
         return
     keep = attribute in ("birthday", "age")
     for part in han_items(match["v"]) if attribute == "likes" else [match["v"]]:
@@ -315,16 +330,21 @@ def _stated(
     said = said.removeprefix("是") if said.startswith("是在") else said
     past = bool(_PAST.search(text[:begin])) and not here
     span = when_of(text, here)
-    found = list(
-        facts(
-            said,
-            who,
-            place,
-            here,
-            since=span.start if span and span.start <= said_at else None,
-            past=past,
-            change=bool(_CHANGE.search(text[:begin])),
-            negated=negation is not None,
+    ahead = span is not None and span.start > said_at
+    found = (
+        []
+        if ahead
+        else list(
+            facts(
+                said,
+                who,
+                place,
+                here,
+                since=span.start if span and span.start <= said_at else None,
+                past=past,
+                change=bool(_CHANGE.search(text[:begin])),
+                negated=negation is not None,
+            )
         )
     )
     yield from found

@@ -54,7 +54,8 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
         ),
         rule(
             "works_as",
-            rf"(?:full[- ]time |part[- ]time |freelance )*as\s+(?P<v>an?\s+.+?)(?:\s+(?:at|"
+            rf"(?:full[- ]time |part[- ]time |freelance )*as\s+(?P<v>an?\s+(?!shooting|"
+            rf"point).+?)(?:\s+(?:at|"
             rf"for)\s+(?P<at>{CAPITAL}))?$",
             "present progressive perfect past used",
             ended=True,
@@ -99,7 +100,12 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
             "past perfect",
             change=True,
         ),
-        rule("works_as", r"promoted to\s+(?P<v>.+)", "past perfect", change=True),
+        rule(
+            "works_as",
+            r"promoted to\s+(?P<v>(?!the next|a new|a higher).+)",
+            "past perfect",
+            change=True,
+        ),
         rule("married_to", r"married to\s+(?P<v>(?:my\s.+|[A-Z]\w+))", "past perfect", change=True),
         rule("marital_status", r"(?P<v>married|divorced|engaged)\b", "past perfect", change=True),
         rule(

@@ -66,7 +66,10 @@ _SURE: dict[str, re.Pattern[str]] = {
         r"exam|test|vacation|holiday|workshop|road trip|job)\b"
     ),
     "see": re.compile(r"\s*(?:a|the)\s+(?:doctor|dentist|concert|show|play|musical|movie)\b"),
-    "make": re.compile(r"\s*(?!me\b|it\b|sure|sense|up|us)(?:a|an|my|some)\s+\w+"),
+    "make": re.compile(
+        r"\s*(?!me\b|it\b|sure|sense|up|us)(?:a|an|my|some)\s+(?!(?:[a-z]+ )?(?:progress|"
+        r"changes?|decision|point|mistake|list|difference|plan|sense|effort)\b)\w+"
+    ),
     "sign": re.compile(r"\s*up\s+for\b"),
     "pass": re.compile(r"\s*(?:my|the|away)\b"),
     "fall": re.compile(r"\s*(?:off|down)\b"),
@@ -111,10 +114,12 @@ def event(
     """The event or plan a predicate tells of; None for a state, a habit, or what is not sure."""
     if said.negated or "never" in said.adverbs or _HABIT.search(text):
         return None
-    span = when_of(text, spans)
+    span = _moment(text, spans)
     if said.tense in ("past", "perfect"):
         return _happened(said, actor, place, text, span, said_at)
     if span is None or span.end <= said_at or span.start < said_at - timedelta(days=1):
+        return None
+    if said.verb in ("try", "keep", "let"):
         return None
     if said.tense == "future" or (said.tense == "progressive" and _is_action(said)):
         return Event(actor, *place, span, True, 0.85)
@@ -131,6 +136,21 @@ def event(
     ):
         return Event(actor, *place, span, True, 0.85)
     return None
+
+
+def _moment(text: str, spans: Sequence[TimeSpan]) -> TimeSpan | None:
+    """The time of what is told: not that of a thing it names (`a book from the 1900s`)."""
+    return when_of(
+        text,
+        [
+            span
+            for span in spans
+            if span.end - span.start < timedelta(days=400)
+            and not re.search(
+                rf"\b(?:from|that|of)\s+(?:\w+\s+){{0,6}}{re.escape(span.text)}", text
+            )
+        ],
+    )
 
 
 _HABIT = re.compile(r"\b(?:every|each|usually|always|often|used to|sometimes)\b", re.IGNORECASE)

@@ -25,6 +25,8 @@ __all__ = ["Setting", "extract"]
 _OTHERS = frozenset({"assistant", "system", "tool", "developer", "function"})
 _WRITERS = frozenset({"user", "assistant"})
 _LONG = 20_000
+_OWN_WORDS = 1000
+"""Characters from which a message is likely to tell of others what is not life but a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def _findings(
     talk.speaker = message.name.strip() if message.name and message.name.strip() else "user"
     earlier = said.setdefault(talk.speaker, [])
     wrong = False
+    pasted = len(message.content) > _OWN_WORDS
     for sentence in sentences(readable(message.content[:_LONG])):
         if not sentence.asks and (put_right := correction(sentence, earlier)):
             earlier.append(put_right)
@@ -113,12 +116,19 @@ def _findings(
         wrong = wrong or marks(sentence)
         language = chinese if sentence.chinese else english
         for found in language.read(sentence, talk, message.spans, message.occurred_at):
+            if pasted and _of_another(found, talk.speaker):
+                continue
             if isinstance(found, Finding):
                 _put_right(found, earlier, wrong)
                 earlier.append(found)
             yield found
         yield from _extras(sentence, message, talk)
     del earlier[:-20]
+
+
+def _of_another(found: Finding | Event, speaker: str) -> bool:
+    subject = found.subject if isinstance(found, Finding) else found.actor
+    return subject != speaker and not subject.startswith((f"{speaker}'s ", f"{speaker}的"))
 
 
 def _put_right(found: Finding, earlier: Sequence[Finding], wrong: bool) -> None:

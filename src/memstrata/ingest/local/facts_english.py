@@ -18,7 +18,9 @@ __all__ = ["facts"]
 
 RULES = {**DEEDS, **STATES, **TASTES}
 _CHANGE = re.compile(
-    r"\b(?:any ?more|again|now|these days|nowadays|no longer|anymore)\b", re.IGNORECASE
+    r"\b(?:any ?more|again|(?<!months )(?<!years )(?<!while )(?<!weeks )now|these days|"
+    r"nowadays|no longer|anymore)\b",
+    re.IGNORECASE,
 )
 
 
@@ -27,8 +29,8 @@ def facts(
 ) -> Iterator[Finding]:
     """The facts a predicate states of a subject; `place` is where the clause stands."""
     verb, tense = said.verb, said.tense
-    rest = said.rest
-    while rest:
+    rest: str | None = said.rest
+    while rest is not None:
         end = 0
         for rule in RULES.get(verb, ()):
             match = rule.pattern.match(rest) if tense in rule.tenses else None
@@ -38,7 +40,7 @@ def facts(
                 end = match.end()
                 break
         more = _ALSO.match(rest, end) if end and verb in _HAVING else None
-        rest = rest[more.end() :] if more else ""
+        rest = rest[more.end() :] if more else None
 
 
 _HAVING = frozenset({"have", "get", "adopt", "buy"})

@@ -61,6 +61,7 @@ _CUT = re.compile(
     r"|is|are|was|were|has|can|will|would|I|I'm|I've|he|she|they|we)(?=\s|\Z|,)",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"is|are|was|were|can|will|would|has", re.IGNORECASE)
 _HOLDS = re.compile(r"\s(?:with|to|in|on|for)\s")
 _WEAK = re.compile(
     r"(?:time|weekends?|days?|evenings?|mornings?|nights?|moments?|escaping|hanging out|talking|"
@@ -83,7 +84,8 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(
-    r"(?:an?|the|especially|my|our|some|any|all|both|to be|this|such|own|really|just|also|"
+    r"(?:an?|the|especially|most|lots of|plenty of|"
+    r"my|our|some|any|all|both|to be|this|such|own|really|just|also|"
     r"very|quite)\s+",
     re.IGNORECASE,
 )
@@ -102,11 +104,7 @@ def trim(
 ) -> str:
     """A value without what follows the clause, without articles and time words; may be empty."""
     value = value.strip(" \t\n'\"“”~*_-–—")
-    cut = _CUT.search(value)
-    if cut and _HOLDS.match(value, cut.start()) and _WEAK.search(value[: cut.start()]):
-        cut = _CUT.search(value, cut.end())  # `spending time` is nothing without `with my kids`
-    if cut:
-        value = value[: cut.start()]
+    value = _cut(value)
     for span in spans:
         at = value.find(span.text)
         if at >= 0:
@@ -126,6 +124,16 @@ def trim(
     if len(words) > limit:
         value = _shorter(words, limit)
     return value if any(char.isalnum() for char in value) else ""
+
+
+def _cut(value: str) -> str:
+    """The value up to where something else begins; nothing if it is part of a clause."""
+    cut = _CUT.search(value)
+    if cut and _HOLDS.match(value, cut.start()) and _WEAK.search(value[: cut.start()]):
+        cut = _CUT.search(value, cut.end())  # `spending time` is nothing without `with my kids`
+    if cut is None:
+        return value
+    return "" if _CLAUSE.fullmatch(cut[0].strip()) else value[: cut.start()]
 
 
 _PREPOSITIONS = word_set(

@@ -123,6 +123,7 @@ HAN_KIN = _kin(
     parent_in_law m 公公 岳父
     sibling_in_law f 嫂子 弟妹
     sibling_in_law m 姐夫 妹夫
+    partner - 对象 伴侣 另一半
     friend - 朋友 好朋友 好友 闺蜜 哥们 死党 最好的朋友
     roommate - 室友 舍友
     boss - 老板 上司 领导 经理 主管
@@ -309,7 +310,7 @@ def _possessed(text: str, match: re.Match[str], talk: Talk) -> Subject | None:
     return Subject(label, match.end())
 
 
-_NO_NAMES = STARTERS | CALENDAR | KIN
+_NO_NAMES = STARTERS | CALENDAR | KIN | {"mr", "mrs", "ms", "dr", "prof", "figure"}
 
 
 def is_name(words: str) -> bool:

@@ -32,7 +32,7 @@ class Rule:
 
 def rule(attribute: str, pattern: str, tenses: str = "", **more: object) -> Rule:
     known = tuple(tenses.split()) if tenses else ("present", "used")
-    return Rule(attribute, re.compile(r"\s*" + pattern), known, **more)  # type: ignore[arg-type]
+    return Rule(attribute, re.compile(r"\s*+" + pattern), known, **more)  # type: ignore[arg-type]
 
 
 CAPITAL = r"(?:the\s+)?[A-Z0-9À-Þ][^,.;:!?()\n]*"
@@ -41,8 +41,9 @@ PLACE = (
     rf"of)?)\s+(?:the (?:city|town|village) of )?(?P<v>(?!\d){CAPITAL})"
 )
 JOB = (
-    rf"(?:currently )?(?:an?|the)\s+(?!shooting|point)(?P<v>(?:[\w'/-]+\s+){{0,4}}?(?:{OCCUPATIONS}))\b(?!\s+(?:of|"
-    rf"in (?:making|the))\b)"
+    rf"(?:currently )?(?:an?|the)\s+(?!shooting|point)"
+    rf"(?P<v>(?:[\w'/-]+\s+){{0,4}}?(?:{OCCUPATIONS}))\b"
+    rf"(?!\s+(?:of|in (?:making|the))\b)"
 )
 OF_A_JOB = r"(?:\s+(?:at|for|with)\s+(?P<at>(?:the\s+)?[A-Z][^,.;:!?()\n]*))?"
 LANGUAGE = (

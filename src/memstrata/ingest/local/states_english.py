@@ -196,7 +196,8 @@ STATES: dict[str, tuple[Rule, ...]] = {
         rule(
             "likes",
             r"an?\s+(?:big |huge |massive |avid |die-?hard |lifelong "
-            r")*(?P<v>(?!(?:big|huge|massive|avid|great|lifelong|real)\b)[\w -]+?)\s+(?:fan|"
+            r")*(?P<v>(?!(?:big|huge|massive|avid|great|lifelong|real|total|bigger|biggest)\b)"
+            r"[\w -]+?)\s+(?:fan|"
             r"lover|enthusiast|fanatic|addict)\b",
             "present used",
             confidence=0.85,

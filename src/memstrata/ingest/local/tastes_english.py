@@ -6,7 +6,7 @@ from memstrata.ingest.local.rule_english import LANGUAGE, Rule, rule
 from memstrata.ingest.local.words_english import (
     INSTRUMENTS_AND_GAMES,
     LANGUAGES,
-    NO_WISH,
+    LASTING_WISHES,
     PRACTICES,
 )
 
@@ -19,7 +19,7 @@ TASTES: dict[str, tuple[Rule, ...]] = {
     "like": (
         rule(
             "likes",
-            r"(?P<v>(?!to\s+(?:think|say|know|see you|hear)|me\b|how\b).+)",
+            r"(?P<v>(?!to\s+(?:think|say|know|see you|hear)|me\b|how\b|about\b|it\b).+)",
             "present used",
             listed=True,
             confidence=0.85,
@@ -70,7 +70,7 @@ TASTES: dict[str, tuple[Rule, ...]] = {
     "drink": (
         rule(
             "drinks",
-            r"(?P<v>(?!with\b|at\b|a lot\b|too\b|more\b|enough\b|up\b|plenty).+)",
+            r"(?P<v>(?!with\b|at\b|a lot\b|too\b|more\b|enough\b|up\b|plenty|get\b|and\b).+)",
             "present progressive used",
             listed=True,
             confidence=0.8,
@@ -106,7 +106,7 @@ TASTES: dict[str, tuple[Rule, ...]] = {
     "collect": (
         rule(
             "collects",
-            r"(?P<v>(?!data|information|them|it|my).+)",
+            r"(?P<v>(?!data|information|them|it|my|feedback|all|the).+)",
             "present progressive perfect used",
             listed=True,
             limit=5,
@@ -135,10 +135,15 @@ TASTES: dict[str, tuple[Rule, ...]] = {
         ),
     ),
     "want": (
-        rule("wants", rf"(?P<v>to\s+(?!{NO_WISH}\b)\w+.*)", "present perfect", confidence=0.7),
+        rule("wants", rf"(?P<v>to\s+(?:{LASTING_WISHES})\b.*)", "present perfect", confidence=0.7),
     ),
     "hope": (
-        rule("wants", rf"(?P<v>to\s+(?!{NO_WISH}\b)\w+.*)", "present progressive", confidence=0.65),
+        rule(
+            "wants",
+            rf"(?P<v>to\s+(?:{LASTING_WISHES})\b.*)",
+            "present progressive",
+            confidence=0.65,
+        ),
     ),
     "dream": (
         rule(

@@ -46,7 +46,10 @@ _ZH_TO_AGENT = re.compile(
 _ZH_OTHERS = re.compile(
     r"^我(?!希望|想|要)|[他她它]|我[^，。]{0,4}(?:总是|每次|永远)|^(?:是啊|对啊)"
 )
-_ZH_LANGUAGE = re.compile(r"请(?:都|一直|总是)?用(?:中文|英文|简体中文|繁体中文)(?:回答|回复)")
+_ZH_LANGUAGE = re.compile(
+    r"请(?:都|一直|总是)?用(?:中文|英文|简体中文|繁体中文)(?:回答|回复)|"
+    r"(?:希望|请|麻烦)你?的?(?:回答|回复|说话)[^，。]{0,4}(?:简短|简洁|详细|直接|口语|正式|通俗)"
+)
 _THIS_TIME = re.compile(
     r"这次|这一次|下面|\bthis time\b|\bfor this (?:one|question|task)\b|\bthis (?:essay|"
     r"email|article)\b",

@@ -7,7 +7,7 @@ __all__ = [
     "DIETS",
     "INSTRUMENTS_AND_GAMES",
     "LANGUAGES",
-    "NO_WISH",
+    "LASTING_WISHES",
     "OCCUPATIONS",
     "PETS",
     "POSSESSIONS",
@@ -106,13 +106,14 @@ PRACTICES = _any(
     "woodworking photography volunteering ikebana origami parkour "
     "mindfulness"
 )
-NO_WISH = (
-    "(?:know|say|thank|ask|tell|talk|make sure|see if|share|"
-    "hear|add|understand|mention|discuss|check|clarify|"
-    "be|do|have|hear|let|express|start by|point|congratulate|"
-    "apologi[sz]e|see|know|use|try and see|give|get|find out|"
-    "go over|keep|go with|focus|ensure|confirm|look at|look "
-    "into|show|help|make|create|avoid|incorporate|include|explore|"
-    "emphasi[sz]e|highlight|consider|continue|learn more|try|"
-    "take|follow|think|work)"
+LASTING_WISHES = _any(
+    """
+    learn visit travel become own live move adopt climb retire study quit publish teach volunteer
+    settle_down see_the_[A-Zm] run_(?:a|my) open_(?:a|my|our|up) 
+    start_(?:a|an|my|our|learning|taking)
+    write_(?:a|my) get_(?:a|an|into|better_at|married|fit|back_into|in_shape) buy_(?:a|an|my|our)
+    go_(?:to|back_to) lose_weight have_(?:kids|children|a) build_(?:a|my) save_(?:up|for|money)
+    join_(?:a|the) work_(?:as|at|in|for|with) make_a_difference pursue master explore_[A-Z]
+    be_(?:a|an) help_(?:people|others|children|kids) finish_(?:my|writing) raise_(?:a|money)
+    """
 )
