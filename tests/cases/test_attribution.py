@@ -104,7 +104,6 @@ def test_r08_what_is_said_of_somebody_else_is_theirs(
     assert memory.list(user_id="ottilie", kinds=["core"]).items == []
 
 
-@pytest.mark.xfail(strict=True, reason="a record lends its strength to the first passage")
 @pytest.mark.parametrize(
     ("long", "value"),
     [

@@ -187,12 +187,22 @@ class Model:
             for term, weight in query.terms
         )
 
+    def felt(self, item: Item, query: Query, term: int, mean: float) -> float:
+        """How much a term counts in an item: itself, else the first of what may stand for it."""
+        if term in item.terms:
+            return self.strength(item, term, mean, 0.3, 0.3)
+        places = [place for place, (known, _) in enumerate(query.terms) if known == term]
+        for place, other, share in query.alternatives:
+            if place in places and other in item.terms:
+                return share * self.strength(item, other, mean, 0.3, 0.3)
+        return 0.0
+
     def own(self, item: Item, query: Query) -> float:
         if not query.terms:
             return 0.0
         _, mean = self.statistics(query)
         return self.weighted(
-            query, {term: self.strength(item, term, mean, 0.3, 0.3) for term, _ in query.terms}
+            query, {term: self.felt(item, query, term, mean) for term, _ in query.terms}
         )
 
     def coverage(self, item: Item, query: Query) -> float:
@@ -207,7 +217,7 @@ class Model:
             for other in line[there]:
                 if self.readable(other, query):
                     for term in best:
-                        felt = weight * self.strength(other, term, mean, 0.3, 0.3)
+                        felt = weight * self.felt(other, query, term, mean)
                         best[term] = max(best[term], felt)
         return self.weighted(query, best)
 

@@ -82,6 +82,11 @@ def queries(draw, per_channel=ROOM) -> Query:
     start = draw(st.integers(0, 8))
     return ask(
         terms=[(word, draw(st.sampled_from([1.0, 0.5]))) for word in words],
+        alternatives=[
+            (place, draw(st.sampled_from(WORDS)), 0.4)
+            for place in range(len(words))
+            for _ in range(draw(st.integers(0, 2)))
+        ],
         vector=draw(st.sampled_from([None, unit(1, 2, 3), unit(0, 1, 0)])),
         speaker=draw(st.sampled_from([0, 0, 3])),
         window=draw(st.sampled_from([None, None, (start, start + 3)])),

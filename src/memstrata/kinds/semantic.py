@@ -11,6 +11,9 @@ from memstrata.records import Record
 
 __all__ = ["Semantic"]
 
+_ROLES = ("user", "assistant")
+"""Subjects that each language has a word of its own for."""
+
 
 class Semantic(KindModel):
     """One fact or concept; with `subject`, `attribute` and `value` where they are known.
@@ -49,7 +52,8 @@ class Semantic(KindModel):
             return text
         # A sentence that says it is not followed by the same in telegram style.
         said = text.casefold()
-        if self.subject.casefold() in said and self.value.casefold() in said:
+        named = self.subject.casefold() in said or self.subject in _ROLES
+        if named and self.value.casefold() in said:
             return text
         triple = (self.subject, (self.attribute or "").replace("_", " "), self.value)
         return f"{text}\n{' '.join(filter(None, triple))}"

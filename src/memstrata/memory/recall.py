@@ -142,8 +142,10 @@ class Recalling(Handle):
         scope = self._scope(user_id, agent_id)
         asked = await self._overview(scope, query, since=since, until=until, now=now)
         results, plan = await finding.find_planned(self._runtime, scope, asked)
-        events = order_events(results.hits, plan.window, asked.zone)
-        return events[: check_limit("limit", limit)]
+        best = max((hit.score for hit in results), default=0.0)
+        least = min(RELATED, best / 2) if plan.words else 0.0
+        hits = [hit for hit in results if hit.score >= least]
+        return order_events(hits, plan.window, asked.zone, most=check_limit("limit", limit))
 
     async def count(
         self,
@@ -160,7 +162,7 @@ class Recalling(Handle):
         scope = self._scope(user_id, agent_id)
         asked = await self._overview(scope, query, since=None, until=None, now=now)
         results, plan = await finding.find_planned(self._runtime, scope, asked)
-        return count_things(asked.query, results.hits, plan)
+        return count_things(asked.query, results.hits, plan, asked.zone)
 
     async def _overview(
         self, scope: Scope, query: str, *, since: _When, until: _When, now: _When
@@ -174,5 +176,5 @@ class Recalling(Handle):
             until=moment("until", until, zone),
             now=moment("now", now, zone) or self._runtime.clock(),
             limit=_OVERVIEW,
-            threshold=RELATED,
+            once=False,
         )

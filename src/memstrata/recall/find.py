@@ -67,6 +67,8 @@ class Asked:
     limit: int = 10
     threshold: float | None = None
     explain: bool = False
+    once: bool = True
+    """Whether a record takes the place of the messages it rests on."""
 
 
 def strata_for(strata: Sequence[Stratum] | None, kinds: Sequence[str] | None) -> frozenset[int]:
@@ -254,7 +256,8 @@ async def find_planned(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Re
         similar=_similar(runtime) if asked.method == "hybrid" else None,
     )
     found = await runtime.store.search(request)
-    hits = _once([ranking.hit(row) for row in found])[: asked.limit]
+    hits = [ranking.hit(row) for row in found]
+    hits = (_once(hits) if asked.once else hits)[: asked.limit]
     scored = ranking.scored
     assert scored is not None and ranking.plan is not None
     spent = (anyio.current_time() - started) * 1000

@@ -38,12 +38,18 @@ class Event(BaseModel):
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
 
 
-def order_events(hits: Sequence[Hit], window: tuple[int, int] | None, zone: tzinfo) -> list[Event]:
+def order_events(
+    hits: Sequence[Hit],
+    window: tuple[int, int] | None,
+    zone: tzinfo,
+    *,
+    most: int | None = None,
+) -> list[Event]:
     """The dated events among hits, in order of time; with a window (micros) those that touch it.
 
     A record stands for the messages it rests on, an episode only for what is not found in it. Told
     twice on one day (of `zone`) an event is kept once, as the better hit tells it, records first,
-    with the evidence of both.
+    with the evidence of both. Of more than `most` those of the best hits are kept.
     """
     said = {hit.message.id: hit.message.occurred_at for hit in hits if hit.message is not None}
     told = [
@@ -59,7 +65,10 @@ def order_events(hits: Sequence[Hit], window: tuple[int, int] | None, zone: tzin
     known = {event.id for event in told} | {place.source_id for e in told for place in e.evidence}
     told += [event for hit in hits for event in _of_episode(hit, known)]
     inside = [event for event in told if window is None or _touches(event, window)]
-    return sorted(_merged(inside, zone), key=lambda event: (event.when, event.until or event.when))
+    once = _merged(inside, zone)
+    rank = {hit.id: place for place, hit in enumerate(hits)}
+    kept = sorted(once, key=lambda event: rank.get(event.id, len(rank)))[:most]
+    return sorted(kept, key=lambda event: (event.when, event.until or event.when))
 
 
 def _day(when: datetime, zone: tzinfo) -> str:

@@ -363,12 +363,27 @@ def _with_lenders(
     at = np.stack([snapshot.visibility.slots(found[:, side]) for side in (0, 1)], axis=1)
     there = (at >= 0).all(axis=1)
     at, found = at[there], found[there]
+    at[:, 0] = _passages(snapshot, lexical, slots, at[:, 0])
     readable = sight.readable.bits[at]
     kept = readable[:, 0] & (readable[:, 1] | (found[:, 2] == 1))
     at, past = at[kept], found[kept, 2]
     # A message is found for what was made from it; in an episode it needs evidence of its own.
     known = at[(past == 0) & (items.stratum[at[:, 1]] != STRATA["episodes"]), 0]
     return np.union1d(slots, np.union1d(known, at[past == 0, 1])), np.column_stack((at, past))
+
+
+def _passages(
+    snapshot: Snapshot, lexical: _Lexical, slots: NDArray[np.intp], lower: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Of a message in several passages, the one that was found and covers most by itself."""
+    several = slots[np.isin(slots, snapshot.several)]
+    if not len(several):
+        return lower
+    group = snapshot.items.group
+    order = np.lexsort((lexical.own[several], group[several]))
+    best = dict(zip(group[several[order]].tolist(), several[order].tolist(), strict=True))
+    chosen = (best.get(g, s) for g, s in zip(group[lower].tolist(), lower.tolist(), strict=True))
+    return np.fromiter(chosen, np.intp, len(lower))
 
 
 # ── signals ──────────────────────────────────────────────────────────────────────────────────

@@ -573,15 +573,21 @@ WHERE scope = :scope AND entity IN (SELECT value FROM json_each(:seqs)) ORDER BY
 SELECT DISTINCT normal FROM entity_names WHERE scope = :scope AND NOT given;
 
 -- name: entity_list
--- Entities with how much mentions each, after a cursor, the most mentioned first.
-SELECT e.seq, e.id, e.name, e.type, count(m.owner) AS mentioned FROM entities e
-LEFT JOIN mentions m ON m.scope = e.scope AND m.entity = e.seq
+-- Entities with how much that stands mentions each, after a cursor, the most mentioned first.
+SELECT e.seq, e.id, e.name, e.type, coalesce(sum(
+        EXISTS (SELECT 1 FROM messages m
+            WHERE m.scope = x.scope AND m.seq = x.owner AND m.hidden_at IS NULL)
+        OR EXISTS (SELECT 1 FROM records r INDEXED BY records_seq
+            WHERE r.scope = x.scope AND r.seq = x.owner AND r.closed_at IS NULL)), 0) AS mentioned
+FROM entities e LEFT JOIN mentions x ON x.scope = e.scope AND x.entity = e.seq
 WHERE e.scope = :scope AND (:type IS NULL OR e.type = :type)
     AND (:normals IS NULL OR e.seq IN (
         SELECT entity FROM entity_names WHERE scope = :scope
             AND normal IN (SELECT value FROM json_each(:normals))))
 GROUP BY e.seq
-HAVING :after_seq IS NULL OR (-count(m.owner), e.seq) > (-:after_count, :after_seq)
+HAVING (:after_seq IS NULL OR (-mentioned, e.seq) > (-:after_count, :after_seq))
+    AND (mentioned > 0 OR EXISTS (
+        SELECT 1 FROM speakers s WHERE s.scope = e.scope AND s.name = e.name))
 ORDER BY mentioned DESC, e.seq LIMIT :limit;
 
 -- name: entity_all
