@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from memstrata.store.ports import Tx
 from memstrata.store.rows import dumps
 from memstrata.store.scope_index import ScopeIndex
 
-__all__ = ["Link", "Similar", "linked", "mentioned"]
+__all__ = ["Similar", "linked", "mentioned"]
 
 Similar = Callable[[NDArray[Any]], NDArray[Any]]
 """From cosines to similarities in [0, 1]."""
@@ -28,33 +28,21 @@ _LEAST = 0.5
 _NEAREST = 5
 
 
-class Link(NamedTuple):
-    """A message and a record or an episode made from it, by their numbers."""
-
-    lower: int
-    upper: int
-    past: bool
-    """Whether the record says what is no longer so."""
-
-
 def linked(
-    tx: Tx,
-    numbers: Sequence[int],
-    now: int,
-    messages: Sequence[int],
-    records: Sequence[int],
-    episodes: Sequence[int],
-) -> list[Link]:
-    """The links from and to these, each once."""
-    found: set[Link] = set()
+    tx: Tx, numbers: Sequence[int], now: int, messages: Sequence[int], records: Sequence[int]
+) -> list[tuple[int, int, bool]]:
+    """Messages and what was made from them, by number, and whether that is no longer so.
+
+    The records that rest on these messages, the messages these records rest on, and the episodes
+    these messages are in.
+    """
+    found: set[tuple[int, int, bool]] = set()
     for number in numbers:
         said = {"scope": number, "now": now, "seqs": dumps(list(messages))}
         known = {"scope": number, "seqs": dumps(list(records))}
-        told = {"scope": number, "seqs": dumps(list(episodes))}
-        found |= {Link(m, r, bool(past)) for m, r, past in tx.rows("links_of_messages", said)}
-        found |= {Link(m, r, past=False) for r, m in tx.rows("links_of_records", known)}
-        found |= {Link(m, e, past=False) for m, e in tx.rows("links_to_episodes", said)}
-        found |= {Link(m, e, past=False) for e, m in tx.rows("links_of_episodes", told)}
+        found.update((m, r, bool(past)) for m, r, past in tx.rows("links_of_messages", said))
+        found.update((m, r, False) for r, m in tx.rows("links_of_records", known))
+        found.update((m, e, False) for m, e in tx.rows("links_to_episodes", said))
     return sorted(found)
 
 

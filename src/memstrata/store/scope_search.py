@@ -100,8 +100,8 @@ class _Lexical:
     spread: _Signal
 
 
-Links = Callable[[Sequence[int], Sequence[int], Sequence[int]], Sequence[tuple[int, int, bool]]]
-"""Given the groups of messages, records and episodes, what is linked: (lower, upper, past)."""
+Links = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, int, bool]]]
+"""Given the groups of messages and of records, what is linked: (lower, upper, past)."""
 
 
 def find(snapshot: Snapshot, query: Query, links: Links | None = None) -> Candidates:
@@ -357,7 +357,7 @@ def _with_lenders(
         )
     groups = [
         np.unique(items.group[slots[items.stratum[slots] == STRATA[name]]]).tolist()
-        for name in ("messages", "records", "episodes")
+        for name in ("messages", "records")
     ]
     found = np.array(links(*groups), np.int64).reshape(-1, 3)
     at = np.stack([snapshot.visibility.slots(found[:, side]) for side in (0, 1)], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memstrata.ingest.local.rule_english import CAPITAL, LANGUAGE, PLACE, Rule, rule
+from memstrata.ingest.local.rule_english import AFTER_A_THING, CAPITAL, LANGUAGE, PLACE, Rule, rule
 from memstrata.ingest.local.words_english import PETS, POSSESSIONS
 
 __all__ = ["DEEDS"]
@@ -119,8 +119,7 @@ DEEDS: dict[str, tuple[Rule, ...]] = {
         ),
         rule(
             "has",
-            rf"(?P<v>(?:an?|my|our)\s+(?:new\s+)?(?:[\w-]+\s+){{0,2}}?(?:{POSSESSIONS}))(?=[\s,.!]|"
-            rf"$)",
+            rf"(?P<v>(?:an?|my|our)\s+(?:new\s+)?(?:[\w-]+\s+){{0,2}}?(?:{POSSESSIONS})){AFTER_A_THING}",
             "past perfect",
             confidence=0.7,
         ),

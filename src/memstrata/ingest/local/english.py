@@ -152,6 +152,7 @@ _REPEATS = re.compile(
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|daily|before bed)\b",
     re.IGNORECASE,
 )
+_POINTS = re.compile(r"\b(?:it|them|that|this|these|those)\b", re.IGNORECASE)
 _USUAL = frozenset({"usually", "typically", "normally", "regularly"})
 _NO_HABIT = word_set(
     """ need try plan look seem mean remember forget start keep
@@ -174,7 +175,7 @@ def _habit(said: Predicate, who: Subject, text: str, place: tuple[int, int]) -> 
         value = f"{value} {lead[0].lower()}"
     elif usual:
         value = f"{usual[0]} {value}"
-    if not 2 <= len(value.split()) <= 12:
+    if not 2 <= len(value.split()) <= 12 or _POINTS.search(value):
         return None
     return Finding(who.label, "habit", value, *place, confidence=0.8)
 

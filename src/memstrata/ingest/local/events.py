@@ -114,6 +114,8 @@ def event(
     """The event or plan a predicate tells of; None for a state, a habit, or what is not sure."""
     if said.negated or "never" in said.adverbs or _HABIT.search(text):
         return None
+    if _POINTS.match(said.rest):
+        return None
     span = _moment(text, spans)
     if said.tense in ("past", "perfect"):
         return _happened(said, actor, place, text, span, said_at)
@@ -136,6 +138,10 @@ def event(
     ):
         return Event(actor, *place, span, True, 0.85)
     return None
+
+
+# Of what only points to something said before nobody can tell later what it was.
+_POINTS = re.compile(r"\s*(?:it|them|that|this|those)(?:\s|$)", re.IGNORECASE)
 
 
 def _moment(text: str, spans: Sequence[TimeSpan]) -> TimeSpan | None:

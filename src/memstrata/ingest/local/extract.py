@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
@@ -24,6 +25,7 @@ __all__ = ["Setting", "extract"]
 
 _OTHERS = frozenset({"assistant", "system", "tool", "developer", "function"})
 _WRITERS = frozenset({"user", "assistant"})
+_DIGIT = re.compile(r"\d")
 _LONG = 20_000
 _OWN_WORDS = 1000
 """Characters from which a message is likely to tell of others what is not life but a text."""
@@ -146,7 +148,7 @@ def _extras(sentence: Sentence, message: Message, talk: Talk) -> Iterator[Propos
     """Wishes to the agent, and contacts."""
     if _is_private(message) and (line := wish(sentence)):
         yield _core(message, sentence.start, sentence.end, line)
-    if ("@" in sentence.text or any(c.isdigit() for c in sentence.text)) and (
+    if ("@" in sentence.text or _DIGIT.search(sentence.text)) and (
         entry := contact(sentence, talk.speaker)
     ):
         record = Vault(

@@ -43,6 +43,8 @@ def facts(
         rest = rest[more.end() :] if more else None
 
 
+# What points to something said before means nothing by itself.
+_POINTS = re.compile(r"\b(?:it|them|this|these|those)\b", re.IGNORECASE)
 _HAVING = frozenset({"have", "get", "adopt", "buy"})
 _ALSO = re.compile(r"\s*(?:,\s*(?:and\s+)?|and\s+)(?=(?:an?|one|two|three|four|five)\s)")
 # What is liked about one thing at hand is no lasting taste.
@@ -91,7 +93,7 @@ def _apply(
         if rule.attribute == "likes" and _THIS_ONE.match(raw):
             continue
         value = rule.plain or trim(raw, spans, limit=rule.limit, keep_head=rule.keep_head)
-        if not value or (value.lower() in _NOT_VALUES):
+        if not value or value.lower() in _NOT_VALUES or _POINTS.search(value):
             continue
         old = groups.get("old")
         yield Finding(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memstrata.ingest.local.words_english import LANGUAGES, OCCUPATIONS
 
-__all__ = ["CAPITAL", "JOB", "LANGUAGE", "OF_A_JOB", "PLACE", "Rule", "rule"]
+__all__ = ["AFTER_A_THING", "CAPITAL", "JOB", "LANGUAGE", "OF_A_JOB", "PLACE", "Rule", "rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,13 @@ def rule(attribute: str, pattern: str, tenses: str = "", **more: object) -> Rule
     return Rule(attribute, re.compile(r"\s*+" + pattern), known, **more)  # type: ignore[arg-type]
 
 
+AFTER_A_THING = (
+    r"(?=\s*[,.!]|\s+(?:and|from|for|in|at|on|to|with|of|as|that|which|but|now|so|because|"
+    r"since|when|"
+    r"last|this|yesterday|today|recently|too|again|called|named|there|here|already|back|"
+    r"\w+ ago)\b|\s*$)"
+)
+"""Where a thing is named to its end, and is not part of another's name (`bike lights`)."""
 CAPITAL = r"(?:the\s+)?[A-Z0-9À-Þ][^,.;:!?()\n]*"
 PLACE = (
     rf"(?:here |over |out |up |down |back )*(?:in|near|outside(?: "

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from memstrata.ingest.local.rule_english import CAPITAL, JOB, LANGUAGE, OF_A_JOB, Rule, rule
+from memstrata.ingest.local.rule_english import (
+    AFTER_A_THING,
+    CAPITAL,
+    JOB,
+    LANGUAGE,
+    OF_A_JOB,
+    Rule,
+    rule,
+)
 from memstrata.ingest.local.words_english import CONDITIONS, DIETS, OCCUPATIONS, PETS, POSSESSIONS
 
 __all__ = ["STATES"]
@@ -49,8 +57,7 @@ STATES: dict[str, tuple[Rule, ...]] = {
         rule(
             "has",
             rf"(?P<v>(?:an?|two|three|my own|"
-            rf"our own)\s+(?:[\w-]+\s+){{0,2}}?(?:{POSSESSIONS})s?)(?=[\s,.!]|"
-            rf"$)",
+            rf"our own)\s+(?:[\w-]+\s+){{0,2}}?(?:{POSSESSIONS})s?){AFTER_A_THING}",
             "present used",
             confidence=0.8,
             keep_head=True,
@@ -78,7 +85,7 @@ STATES: dict[str, tuple[Rule, ...]] = {
     "buy": (
         rule(
             "has",
-            rf"(?P<v>(?:an?|my|our)\s+(?:[\w-]+\s+){{0,3}}?(?:{POSSESSIONS}))(?=[\s,.!]|$)",
+            rf"(?P<v>(?:an?|my|our)\s+(?:[\w-]+\s+){{0,3}}?(?:{POSSESSIONS})){AFTER_A_THING}",
             "past perfect",
             confidence=0.8,
         ),

@@ -646,11 +646,6 @@ WHERE r.scope = :scope AND r.seq IN (SELECT value FROM json_each(:seqs));
 SELECT seq, episode FROM messages
 WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs)) AND episode IS NOT NULL;
 
--- name: links_of_episodes
--- The messages in these episodes.
-SELECT episode, seq FROM messages INDEXED BY messages_episode
-WHERE scope = :scope AND episode IN (SELECT value FROM json_each(:seqs)) AND hidden_at IS NULL;
-
 -- name: batch_add
 -- Note a call that writes.
 INSERT INTO batches (scope, id, verb, actor, state, request, digest, idempotency_key, created_at,
