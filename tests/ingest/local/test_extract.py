@@ -61,6 +61,10 @@ def test_states_a_fact_and_quotes_it(text: str, fact: tuple[str, str, str, bool]
         "Marrying my partner was the best day.",
         "I just want to relax.",
         "Thanks, my friend!",
+        "I bought bike lights.",
+        "I love watching them.",
+        "I really like your idea.",
+        "I'm passionate about making sure gulls are fed.",
         "She loves jazz.",
         'He shouted "I live in the old lighthouse now" from the stage.',
         "<memory>\n- I live in Turku\n</memory>",
@@ -101,8 +105,11 @@ def test_an_event_happens_when_its_words_say() -> None:
     assert event.occurred_at == datetime(2024, 5, 23, tzinfo=UTC)
 
 
-def test_a_plan_has_a_due_date() -> None:
-    (plan,) = (p.record for p in read("I'm seeing the dentist next Friday."))
+@pytest.mark.parametrize(
+    "text", ["I'm seeing the dentist next Friday.", "My flight to Turku is on May 31st."]
+)
+def test_a_plan_has_a_due_date(text: str) -> None:
+    (plan,) = (p.record for p in read(text))
     assert isinstance(plan, Episodic)
     assert (plan.event_type, plan.done, plan.occurred_at) == ("plan", False, None)
     assert plan.due == datetime(2024, 5, 31, tzinfo=UTC)
@@ -198,6 +205,31 @@ def test_where_the_batches_are_cut_changes_nothing() -> None:
 def test_a_long_text_tells_of_the_speaker_alone() -> None:
     story = "Otto lives in Turku and works as a baker. The sea was calm that year. " * 16
     assert facts(read(f"{story}\nI live in Vaasa.")) == {("user", "lives_in", "Vaasa", True)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm working on a kite I started three weeks ago on a Sunday.",
+        "I'll try to do that tonight.",
+        "I bought it yesterday.",
+        "I was just remembering yesterday how cold it was.",
+    ],
+)
+def test_what_is_under_way_or_points_elsewhere_is_no_episode(text: str) -> None:
+    assert episodes(read(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This ensures that everybody can avoid disputes in the future.",
+        "I always use a pencil.",
+        "Answer in Finnish this time.",
+    ],
+)
+def test_what_is_not_asked_of_the_agent_is_no_wish(text: str) -> None:
+    assert core(read(text)) == []
 
 
 def test_a_time_of_something_else_dates_no_event() -> None:

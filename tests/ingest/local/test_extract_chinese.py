@@ -168,6 +168,22 @@ def test_an_event_happens_when_its_words_say() -> None:
     assert moved.actor == "user"
 
 
+@pytest.mark.parametrize("text", ["我今天和同桌吵架了", "我今天发现了一家面馆"])
+def test_what_happened_today_is_an_event(text: str) -> None:
+    (event,) = episodes(read(text))
+    assert (event.event_type, event.occurred_at) == (
+        "event",
+        datetime(2024, 5, 24, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["我很难过，今天小美和同桌吵架了", "我今天很开心了", "妈妈给我买了一辆自行车"]
+)
+def test_what_others_did_is_no_event_of_the_user(text: str) -> None:
+    assert [one for one in episodes(read(text)) if one.actor == "user"] == []
+
+
 def test_an_event_may_be_anothers() -> None:
     (won,) = episodes(read("Orla在学校的绘画比赛中获得了第一名"))
     assert (won.actor, won.event_type) == ("Orla", "event")

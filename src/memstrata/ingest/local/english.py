@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memstrata.ingest.local.clauses import Clause, Sentence, clauses
-from memstrata.ingest.local.events import Event, event
+from memstrata.ingest.local.events import Event, engagement, event
 from memstrata.ingest.local.facts_english import facts
 from memstrata.ingest.local.findings import Finding, trim
 from memstrata.ingest.local.people import Subject, Talk, is_name, opening, relations, subject
@@ -40,6 +40,9 @@ def read(
         who = carried if clause.continues else subject(clause.text, at, talk)
         if who is None:
             carried = None
+            place = (clause.start, clause.end)
+            if dated := engagement(clause.text, at, talk.speaker, place, spans, said_at):
+                yield dated
             continue
         carried = who
         yield from _stated(clause, who, at if clause.continues else who.end, talk, spans, said_at)
@@ -149,7 +152,7 @@ _REPEATS = re.compile(
     r"|each (?:day|morning|evening|night|week|year)|(?:once|twice|"
     r"(?:three|four|five|six|\d) times) (?:a|per) (?:day|week|"
     r"month|year)"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|daily|before bed)\b",
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|daily(?!\s+\w)|before bed)\b",
     re.IGNORECASE,
 )
 _POINTS = re.compile(r"\b(?:it|them|that|this|these|those)\b", re.IGNORECASE)

@@ -12,7 +12,7 @@ from memstrata.ingest.local.predicates import Predicate
 from memstrata.ingest.local.words_english import word_set
 from memstrata.records import TimeSpan
 
-__all__ = ["Event", "event"]
+__all__ = ["Event", "engagement", "event"]
 
 
 @dataclass(slots=True)
@@ -98,6 +98,10 @@ _VAGUE = word_set(
     remember forget mean seem sound realize realise have keep enjoy hate prefer notice agree
     """
 )
+# What goes on now, whatever time its words name, is no plan.
+_UNDER_WAY = _VAGUE | word_set(
+    "be work look consider search read write struggle wait research explor try"
+)
 _JUST = re.compile(r"\b(?:just|today|this (?:morning|afternoon|evening)|tonight)\b", re.IGNORECASE)
 _PLANS = re.compile(r"\s*(?:to|on|planning|hoping)?\s*", re.IGNORECASE)
 _PLANNED = frozenset({"plan", "book", "schedule"})
@@ -123,25 +127,18 @@ def event(
         return None
     if said.verb in ("try", "keep", "let"):
         return None
-    if said.tense == "future" or (said.tense == "progressive" and _is_action(said)):
+    if said.tense == "future" or (said.tense == "progressive" and said.verb not in _UNDER_WAY):
         return Event(actor, *place, span, True, 0.85)
-    if (
-        said.tense == "present"
-        and said.verb == "have"
-        and re.match(
-            r"\s+(?:an?|my|our|the)\s+(?:[\w-]+\s+){0,3}(?:appointment|"
-            r"meeting|interview|exam|test|flight|concert|recital|wedding|"
-            r"party|deadline|check-?up|surgery|game|match|trip|date|class|"
-            r"session|presentation|performance|reunion|conference)\b",
-            said.rest,
-        )
-    ):
+    if said.tense == "present" and said.verb == "have" and _ENGAGED.match(said.rest):
         return Event(actor, *place, span, True, 0.85)
     return None
 
 
 # Of what only points to something said before nobody can tell later what it was.
 _POINTS = re.compile(r"\s*(?:it|them|that|this|those)(?:\s|$)", re.IGNORECASE)
+
+
+_THAT_OF = r"\b(?:from that (?:\w+ ){1,5}|(?:from|of) (?:the )?)"
 
 
 def _moment(text: str, spans: Sequence[TimeSpan]) -> TimeSpan | None:
@@ -152,18 +149,40 @@ def _moment(text: str, spans: Sequence[TimeSpan]) -> TimeSpan | None:
             span
             for span in spans
             if span.end - span.start < timedelta(days=400)
-            and not re.search(
-                rf"\b(?:from|that|of)\s+(?:\w+\s+){{0,6}}{re.escape(span.text)}", text
-            )
+            and not re.search(_THAT_OF + re.escape(span.text), text)
         ],
     )
 
 
+_ENGAGEMENT = (
+    r"(?:appointment|meeting|interview|exam|test|flight|concert|recital|wedding|party|deadline|"
+    r"check-?up|surgery|game|match|trip|date|class|session|presentation|performance|reunion|"
+    r"conference)\b"
+)
+_ENGAGED = re.compile(rf"\s+(?:an?|my|our|the)\s+(?:[\w-]+\s+){{0,3}}{_ENGAGEMENT}")
+_IS_ON = re.compile(
+    rf"(?:my|our)\s+(?:[\w-]+\s+){{0,2}}?{_ENGAGEMENT}(?:\s+(?:to|with|at|for|in)\s+[\w .']+?)?"
+    r"(?:'s|\s+is)\s+(?:on|at|in|next|this|tomorrow|tonight|scheduled|booked)\b",
+    re.IGNORECASE,
+)
+
+
+def engagement(
+    text: str,
+    at: int,
+    actor: str,
+    place: tuple[int, int],
+    spans: Sequence[TimeSpan],
+    said_at: datetime,
+) -> Event | None:
+    """The plan in `my flight to … is on …`."""
+    span = _moment(text, spans) if _IS_ON.match(text, at) else None
+    if span is None or span.end <= said_at:
+        return None
+    return Event(actor, *place, span, True, 0.85)
+
+
 _HABIT = re.compile(r"\b(?:every|each|usually|always|often|used to|sometimes)\b", re.IGNORECASE)
-
-
-def _is_action(said: Predicate) -> bool:
-    return said.verb not in _VAGUE and said.verb != "be"
 
 
 def _happened(

@@ -50,7 +50,7 @@ _BARE = re.compile(
     r"搬(?:家)?(?:到|进|去|来)了?[^，。]{2}|生了(?:一?个|[^，。气病]{0,3}(?:孩子|儿子|女儿|宝宝))|"
     r"(?:去|到)了(?!解)[^，。的]{0,8}(?:旅[行游]|出差|看|玩|参加|海边|公园|医院|动物园|"
     r"游乐园|博物馆)|"
-    r"得了?(?:第[一二三四五六七八九十\d]+名|冠军|亚军|季军|一等奖|二等奖|三等奖)"
+    r"[得考]了?(?:第[一二三四五六七八九十\d]+名|冠军|亚军|季军|一等奖|二等奖|三等奖)"
 )
 _PLANNED = re.compile(
     r"(?<![主重需必不想只还])要(?!求|是|不|么|点|素)|打算|准备(?!好|了)|计划(?!书)|"
@@ -67,7 +67,7 @@ _TODAY = re.compile(
 _NEXT = re.compile(
     r"[，,\s]*(?:我们?|咱们)?(?:再|先|就|也|还|一起|会)*(?:(?:结婚|毕业|搬家|出差|面试|"
     r"过生日|回国|动手术|放假|开学)|"
-    r"(?:去|来|做|写|看|开|拉|发|交|找|见|跑|出|给|把|补|改|带|参|回|到|测|录|搬|考|整理|"
+    r"(?:去|来|做|写|看|开|拉|发|交|找|见|跑|出|给|把|补|改|带|参|回|到|测|录|搬|考|调|打|试|整理|"
     r"安排|早会)[^，。了的吗])"
 )
 _JUST = re.compile(r"刚刚?|今天|今早|今晚")
@@ -89,9 +89,7 @@ def event(
     span = when_of(text, [one for one in spans if _leads(one, text, at)])
     if span is None:
         return _undated(rest, who, place, said_at)
-    if span.start <= said_at and (
-        _HAPPENED.search(rest) or (span.end <= said_at and _told(rest, span))
-    ):
+    if span.start <= said_at and (_HAPPENED.search(rest) or _told(rest, span)):
         return Event(who, *place, span, False, 0.85)
     soon = span.end > said_at and span.start > said_at - timedelta(days=1)
     today = span.start <= said_at
@@ -114,10 +112,12 @@ def _after(rest: str, span: TimeSpan) -> str:
 
 
 def _told(rest: str, span: TimeSpan) -> bool:
-    return "了" in _after(rest, span) and not re.search(r"[觉感]|[很太最更]|又|开始", rest)
+    return "了" in _after(rest, span) and not re.search(
+        r"[觉感]|[很太最更好]|又|开始|要|想|会|打算|准备|该|快", rest
+    )
 
 
 def _undated(rest: str, who: str, place: tuple[int, int], said_at: datetime) -> Event | None:
-    if _BARE.search(rest) is None or re.search(r"要|想|会(?!议)|打算|准备", rest):
+    if _BARE.search(rest) is None or re.search(r"要|想|会(?!议)|打算|准备|[给让被]", rest):
         return None
     return Event(who, *place, None, False, 0.65, said_at if _JUST.search(rest) else None)

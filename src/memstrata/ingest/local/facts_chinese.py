@@ -119,7 +119,7 @@ def _apply(
     keep = attribute in ("birthday", "age")
     for part in han_items(raw) if rule.listed else [raw]:
         value = _PLAIN.get(part) or han_trim(part, () if keep else spans, rule.limit)
-        if not value:
+        if not value or (rule.listed and re.search(r"[他她它]|的那种", part)):
             continue
         if attribute == "has_pet" and value[0] in "只条匹":
             value = f"一{value}"

@@ -84,7 +84,7 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(
-    r"(?:an?|the|especially|most|lots of|plenty of|"
+    r"(?:a (?:little|bit of)|an?|the|especially|most|lots of|plenty of|"
     r"my|our|some|any|all|both|to be|this|such|own|really|just|also|"
     r"very|quite)\s+",
     re.IGNORECASE,
@@ -120,6 +120,8 @@ def trim(
     if not words or (
         words[0].lower() in _EMPTY and not (words[0].lower() == "to" and len(words) > 1)
     ):
+        return ""
+    if words[-1].lower() == "ones":
         return ""
     if len(words) > limit:
         value = _shorter(words, limit)
@@ -172,4 +174,5 @@ def when_of(text: str, spans: Sequence[TimeSpan]) -> TimeSpan | None:
     found = [span for span in spans if span.text and span.text in text]
     if not found:
         return None
-    return max(found, key=lambda span: len(span.text))
+    # `two weeks ago on a Saturday`: what counts from now says when, the rest only which day.
+    return max(found, key=lambda span: (span.text.endswith("ago"), len(span.text)))

@@ -19,7 +19,8 @@ TASTES: dict[str, tuple[Rule, ...]] = {
     "like": (
         rule(
             "likes",
-            r"(?P<v>(?!to\s+(?:think|say|know|see you|hear)|me\b|how\b|about\b|it\b).+)",
+            r"(?P<v>(?!to\s+(?:think|say|know|see you|hear|just|take a look)|"
+            r"me\b|how\b|about\b|it\b).+)",
             "present used",
             listed=True,
             confidence=0.85,

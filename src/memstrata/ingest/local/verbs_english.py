@@ -131,7 +131,7 @@ def verb_form(word: str) -> tuple[str, str] | None:
     """The verb a word is a form of, and whether it is present, past or ing."""
     known = FORMS.get(word)
     if known is None and word.endswith("ed") and len(word) > 4 and word.isalpha():
-        return word, "past"
+        return word[:-2], "past"
     if known is None and word.endswith("ing") and len(word) > 5 and word.isalpha():
-        return word, "ing"
+        return word[:-3], "ing"
     return known

@@ -13,13 +13,19 @@ _STANDING = re.compile(
     r"forward|whenever you|every time you|by default)\b",
     re.IGNORECASE,
 )
-_TO_AGENT = re.compile(
-    r"\b(?:answer|reply|respond|write to me|use|speak|talk to "
-    r"me|call me|address me|give me|explain|keep (?:your|it|the|"
-    r"answers|replies)"
-    r"|format|translate|start your|end your|don't use|avoid|stop "
-    r"using|your (?:answers|replies|responses)|be (?:brief|concise|"
-    r"direct|honest))\b",
+_TO_AGENT = (
+    r"(?:answer|reply|respond|write to me|use|speak|talk to me|call me|address me|"
+    r"give me|explain|keep (?:your|it|the|answers|replies)|format|translate|start your|"
+    r"end your|don't use|avoid|stop using|your (?:answers|replies|responses)|"
+    r"be (?:brief|concise|direct|honest))"
+)
+_ASKED = re.compile(
+    r"(?:^|[,;:]\s*|\b(?:please|always|never|on|future|forward|default|you to|you should|"
+    r"you must|"
+    r"and|(?:when|every time)(?:ever)? you|don't|do not)\s+)"
+    r"(?:please\s+|always\s+|never\s+|"
+    r"just\s+|don't\s+)*"
+    rf"{_TO_AGENT}\b",
     re.IGNORECASE,
 )
 _CALL_ME = re.compile(
@@ -68,13 +74,16 @@ def wish(sentence: Sentence) -> str | None:
         return f"Call the user: {call['v']}"
     if prefers := _PREFERS.search(text):
         return f"Prefers {prefers['v']}"
-    if _STANDING.search(text) and _TO_AGENT.search(text) and not _ABOUT_SELF.match(text):
+    if _STANDING.search(text) and _ASKED.search(text) and not _ABOUT_SELF.match(text):
         return text[:1].upper() + text[1:]
     return None
 
 
 _ABOUT_SELF = re.compile(
-    r"(?:I|we|he|she|they|my|it|you|there)\b(?!.*\byou (?:to|should|must|always)\b)", re.IGNORECASE
+    r"(?:I|we|he|she|they|my|it|you|there|this|that|these|those|the)\b"
+    r"(?!.*\byou (?:to|"
+    r"should|must|always)\b)",
+    re.IGNORECASE,
 )
 
 
