@@ -124,7 +124,7 @@ def test_an_attachment_that_is_pasted_too_is_kept_once() -> None:
         f"**Look**\n```\n{'x' * 130} … {REPORT}\n```",
         REPORT.replace("# Report on the pier", "# **Report** on _the_ pier #"),
         REPORT.replace("# Report on the pier", "Report on the pier\n====="),
-        "…" * 3000,
+        "ab…" * 2000,
     ],
 )
 def test_the_quote_stands_in_the_message(text: str) -> None:

@@ -189,7 +189,12 @@ def _kind_of_message(text: str) -> str | None:
     if kind in ("transcript", "code"):
         return kind if len(text) >= _HEADED else None
     headed = len(_HEADING.findall(text)) >= 2 and len(text) >= _HEADED
-    return "document" if headed or (len(text) >= _LONG and not _is_talk(text)) else None
+    return "document" if headed or (_long_prose(text) and not _is_talk(text)) else None
+
+
+def _long_prose(text: str) -> bool:
+    """Long, and made of words for the most part."""
+    return len(text) >= _LONG and 2 * sum(map(str.isalpha, text)) > len(text)
 
 
 def _is_talk(text: str) -> bool:
