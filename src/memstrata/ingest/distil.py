@@ -16,6 +16,7 @@ from memstrata.ingest.resolve import Standing, resolve
 from memstrata.ingest.segment import GAP, Run, segment
 from memstrata.ingest.versions import new_record, put_version
 from memstrata.kinds import Core, Semantic
+from memstrata.kinds.attributes import ENDS
 from memstrata.records import Message, Record, Scope, micros
 from memstrata.runtime import Runtime, new_id, zone_named
 from memstrata.store.batches import Lease
@@ -137,6 +138,9 @@ async def _resolved(
         return []
     facts = [p.record for p in proposals if isinstance(p.record, Semantic)]
     subjects = [(f.subject, f.attribute) for f in facts if f.subject and f.attribute]
+    for subject, attribute in tuple(subjects):
+        if attribute in ENDS:
+            subjects.append((subject, ENDS[attribute][0]))
     prints = {proposal.record.fingerprint() for proposal in proposals}
     related = await runtime.store.related(lease, subjects, prints, Core.prefix)
     return resolve(proposals, related)

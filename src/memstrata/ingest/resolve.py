@@ -7,6 +7,7 @@ beside what stands, for review.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import cast, get_args
 
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import Core, KindModel, Semantic, kind_of
+from memstrata.kinds.attributes import ENDS, SUCCESSIVE
 from memstrata.kinds.attributes import find as find_attribute
 from memstrata.records import Evidence, Lifecycle, Record, Trust
 from memstrata.text.analyse import fold, terms
@@ -77,6 +79,8 @@ def resolve(proposals: Sequence[Proposal], related: Sequence[Record]) -> list[St
         if isinstance(proposal.record, Core):
             _core(proposal, known)
         elif isinstance(proposal.record, Semantic) and proposal.record.subject:
+            if fold(proposal.record.subject) == fold(proposal.record.value or ""):
+                continue  # who is called by her name is no news
             _fact(proposal, _dated(proposal.record, proposal.said_at), known)
         else:
             _other(proposal, known)
@@ -84,10 +88,9 @@ def resolve(proposals: Sequence[Proposal], related: Sequence[Record]) -> list[St
 
 
 def _dated(model: Semantic, said_at: datetime) -> Semantic:
-    """What is stated plainly is known to be true from when it was said."""
-    if model.valid_from is not None:
-        return model
-    if model.valid_to is not None:
+    """When it was said is kept; what is stated plainly is known to be true from then."""
+    model = model.model_copy(update={"occurred_at": said_at})
+    if model.valid_from is not None or model.valid_to is not None:
         return model
     return model.model_copy(update={"valid_from": said_at})
 
@@ -99,11 +102,12 @@ def same_value(one: str | None, other: str | None) -> bool:
     return fold(one) == fold(other) or _bare(one) == _bare(other)
 
 
-_FILLERS = frozenset(terms("a an the my our your his her their some"))
+_FILLERS = frozenset(terms("a an the my our your his her their some eating drinking"))
+_EATEN = re.compile(r"^[吃喝](?=.)")
 
 
 def _bare(value: str) -> frozenset[str]:
-    own = frozenset(terms(value))
+    own = frozenset(terms(_EATEN.sub("", value.strip())))
     return own - _FILLERS or own
 
 
@@ -116,17 +120,29 @@ def _same_subject(one: KindModel, other: KindModel) -> bool:
     )
 
 
-def opposed(one: KindModel, other: KindModel) -> bool:
-    """Whether two facts cannot both be true at one time."""
+def opposed(one: KindModel, other: KindModel, *, changed: bool = False) -> bool:
+    """Whether two facts cannot both be true at one time; with `changed`, as the words say."""
     if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
         return False
+    if _ends(other, one):
+        return True
     if not _same_subject(one, other):
         return False
     agree = (one.polarity is not False) == (other.polarity is not False)
     if same_value(one.value, other.value):
         return not agree
     attribute = find_attribute(one.attribute or "")
-    return agree and one.polarity is not False and bool(attribute and attribute.exclusive)
+    exclusive = bool(attribute and attribute.exclusive) or (changed and one.attribute in SUCCESSIVE)
+    return agree and one.polarity is not False and exclusive
+
+
+def _ends(one: Semantic, other: Semantic) -> bool:
+    """Whether a fact of another attribute ends the other: who is divorced is not married."""
+    attribute, values = ENDS.get(one.attribute or "", ("", frozenset[str]()))
+    if attribute != other.attribute or other.polarity is False or one.polarity is False:
+        return False
+    same = fold(one.subject or "") == fold(other.subject or "")
+    return same and fold(one.value or "") in values
 
 
 def _same(one: KindModel, other: KindModel) -> bool:
@@ -173,7 +189,7 @@ def _other(proposal: Proposal, known: list[Standing]) -> None:
 
 
 def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
-    about = [s for s in known if s.lifecycle != "retired" and _same_subject(s.model, model)]
+    about = [s for s in known if s.lifecycle != "retired" and _bears_on(model, s.model)]
     if proposal.op == "correct" and (wrong := _mistaken(proposal, model, about)):
         if _less_trusted(model, wrong):
             _wait(proposal, model, known)
@@ -183,7 +199,9 @@ def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
     if model.valid_to is not None and model.valid_from is None:
         _ended(proposal, model, about, known)
         return
-    rivals = [s for s in about if s.lifecycle in ("current", "past") and opposed(s.model, model)]
+    changed = proposal.op == "supersede"
+    told = [s for s in about if s.lifecycle in ("current", "past")]
+    rivals = [s for s in told if opposed(s.model, model, changed=changed)]
     for standing in about:
         if _same(standing.model, model) and _told_by(standing, model, rivals):
             _support(standing, proposal)
@@ -192,6 +210,10 @@ def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
         _wait(proposal, model, known)
         return
     _place_in_time(_add(proposal, model, known), rivals)
+
+
+def _bears_on(model: Semantic, other: KindModel) -> bool:
+    return _same_subject(model, other) or (isinstance(other, Semantic) and _ends(model, other))
 
 
 def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) -> bool:
@@ -249,7 +271,7 @@ def _place_in_time(new: Standing, rivals: Sequence[Standing]) -> None:
     """Put a fact between the one it ends and the one that ended it."""
     begin = new.begin
     assert begin is not None
-    later = [r for r in rivals if r.begin is not None and r.begin > begin]
+    later = [r for r in rivals if r.begin is not None and _later(r, new)]
     earlier = [r for r in rivals if r not in later]
     following = min(later, key=_begin, default=None)
     if following is not None:
@@ -262,7 +284,27 @@ def _place_in_time(new: Standing, rivals: Sequence[Standing]) -> None:
     for rival in earlier:
         ends = rival.model.valid_to
         if ends is None or ends > begin:
-            _end(rival, begin, new)
+            at = begin if rival.begin is None or rival.begin < begin else _said(new)
+            _end(rival, at, new)
+
+
+def _later(rival: Standing, new: Standing) -> bool:
+    """Whether it began after the new one.
+
+    Of what was stated without a date it is only known when it was said: what is said after that,
+    with a date of before, still takes its place.
+    """
+    if _dates_itself(new) and not _dates_itself(rival):
+        return _said(rival) > _said(new)
+    return _begin(rival) > _begin(new)
+
+
+def _dates_itself(standing: Standing) -> bool:
+    return standing.begin != standing.model.occurred_at
+
+
+def _said(standing: Standing) -> datetime:
+    return standing.model.occurred_at or _begin(standing)
 
 
 def accept(waiting: Standing, rivals: Sequence[Standing], reason: str) -> list[Standing]:

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ATTRIBUTES", "FAVOURITE", "Attribute", "Language", "find", "statement"]
+__all__ = [
+    "ATTRIBUTES",
+    "ENDS",
+    "FAVOURITE",
+    "SUCCESSIVE",
+    "Attribute",
+    "Language",
+    "find",
+    "statement",
+]
 
 Language = Literal["en", "zh"]
 
@@ -171,6 +180,20 @@ ATTRIBUTES = _by_name(
     ]
 )
 """Every attribute by its name."""
+
+
+SUCCESSIVE = frozenset({"diet", "drives", "studies_at", "works_as", "works_in"})
+"""Attributes that may have several values, but where words of change (now, no longer) mean that the
+new one took the old one's place."""
+
+ENDS = {
+    "marital_status": (
+        "married_to",
+        frozenset({"divorced", "separated", "widowed", "single", "unmarried"})
+        | frozenset({"离婚", "离异", "单身", "未婚", "丧偶", "分居"}),
+    )
+}
+"""Attributes that end another one, with the values that do."""
 
 
 def find(name: str) -> Attribute | None:

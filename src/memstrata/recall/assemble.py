@@ -64,7 +64,7 @@ def _message_head(message: Message, zone: tzinfo) -> str:
 
 def _record_head(record: Record, zone: tzinfo) -> str:
     parts = [record.id]
-    when = record.occurred_at or record.valid_from
+    when = record.valid_from or record.occurred_at
     if when is not None:
         parts.append(_stamp(when, zone))
     if record.valid_to is not None:

@@ -172,7 +172,7 @@ def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
         stratum="records",
         kind=record.kind,
         text=record.text if found.whole else record.text[found.start : found.stop],
-        occurred_at=record.occurred_at or record.valid_from,
+        occurred_at=record.valid_from or record.occurred_at,
         score=value,
         signals=signals,
         evidence=record.evidence,

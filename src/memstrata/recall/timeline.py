@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, time, tzinfo
+from datetime import datetime, tzinfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,10 +51,7 @@ def order_events(
     twice on one day (of `zone`) an event is kept once, as the better hit tells it, records first,
     with the evidence of both. Of more than `most` those of the best hits are kept.
     """
-    said = {hit.message.id: hit.message.occurred_at for hit in hits if hit.message is not None}
-    told = [
-        event for hit in hits if hit.record for event in _of_record(hit, hit.record, said, zone)
-    ]
+    told = [event for hit in hits if hit.record for event in _of_record(hit, hit.record)]
     resting = {
         (source.source_id, _day(event.when, zone)) for event in told for source in event.evidence
     }
@@ -90,15 +87,11 @@ def _touches(event: Event, window: tuple[int, int]) -> bool:
 # ── from what was found ──────────────────────────────────────────────────────────────────────
 
 
-def _of_record(
-    hit: Hit, record: Record, said: Mapping[str, datetime], zone: tzinfo
-) -> Iterator[Event]:
-    when = record.occurred_at or _due(record) or _began(record, said, zone)
+def _of_record(hit: Hit, record: Record) -> Iterator[Event]:
+    when = _when(record)
     if when is None or record.lifecycle == "retired":
         return
-    until = record.ended_at if record.occurred_at else None
-    if when == record.valid_from and not record.occurred_at:
-        until = record.valid_to
+    until = record.ended_at if record.valid_from is None else record.valid_to
     yield Event(
         when=when,
         until=until if until and until > when else None,
@@ -109,19 +102,11 @@ def _of_record(
     )
 
 
-def _began(record: Record, said: Mapping[str, datetime], zone: tzinfo) -> datetime | None:
-    """Since when a fact is true, where that is known and not merely when it was said.
-
-    Of what nothing else is known of, it is the moment it was said; a date that words name begins
-    at midnight.
-    """
-    began = record.valid_from
-    if began is None:
-        return None
-    days = {_day(said[e.source_id], zone) for e in record.evidence if e.source_id in said}
-    if days:
-        return None if _day(began, zone) in days else began
-    return began if _local(began, zone).time() == time.min else None
+def _when(record: Record) -> datetime | None:
+    """When it happened, is due or began; of a fact known merely from when it was said, None."""
+    if record.valid_from is None:
+        return record.occurred_at or _due(record)
+    return None if record.valid_from == record.occurred_at else record.valid_from
 
 
 def _due(record: Record) -> datetime | None:

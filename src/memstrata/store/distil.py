@@ -40,7 +40,7 @@ class Talk:
     session_id: str | None
     fresh: tuple[Message, ...]
     before: tuple[Message, ...]
-    """Up to ten messages of the session that stand before them, oldest first."""
+    """Up to ten messages of the session, or of the last one, that stand before; oldest first."""
     open: tuple[int, Episode, tuple[Message, ...]] | None
     """The session's open episode: number, itself, its messages."""
 
@@ -101,7 +101,8 @@ def _talk(
     first = min(int(row[0]) for row in rows)
     params = {"scope": number, "session_id": session, "before": first, "count": _BEFORE}
     name = "message_before" if session is not None else "message_before_alone"
-    before = [message_from(scope, row) for row in tx.rows(name, params)]
+    rows_before = tx.rows(name, params) or tx.rows("message_before_all", params)
+    before = [message_from(scope, row) for row in rows_before]
     standing = None
     if opened is not None:
         seq = int(opened[0])

@@ -172,7 +172,7 @@ def record_passages(record: Record, chunks: Sequence[Chunk]) -> tuple[Passage, .
         STRATA["records"],
         KINDS[record.kind].code,
         OTHER,
-        TIMED if record.occurred_at else 0,
+        TIMED if record.occurred_at and record.valid_from != record.occurred_at else 0,
         LIFECYCLES[record.lifecycle],
         SENSITIVITIES[record.sensitivity],
         0,

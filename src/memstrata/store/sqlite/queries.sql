@@ -170,6 +170,13 @@ WHERE scope = :scope AND session_id IS NULL AND seq < :before AND seq > :before 
     AND hidden_at IS NULL
 ORDER BY seq DESC LIMIT :count;
 
+-- name: message_before_all
+-- The last messages before a sequence number, of whatever session.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id
+FROM messages WHERE scope = :scope AND seq < :before AND hidden_at IS NULL
+ORDER BY seq DESC LIMIT :count;
+
 -- name: message_of_episode
 -- The messages of an episode that are not hidden.
 SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
