@@ -79,6 +79,10 @@ def _match(sentence: Sentence) -> re.Match[str] | None:
 
 
 def _target(earlier: Sequence[Finding], old: str, new: str) -> Finding | None:
+    # That Emma is called Emma comes with whose daughter she is, and is not what was wrong.
+    earlier = [one for one in earlier if one.subject.casefold() != one.value.casefold()]
+    if not earlier:
+        return None
     if old:
         fitting = [one for one in earlier if old.casefold() in one.value.casefold()]
         return fitting[-1] if fitting else None
