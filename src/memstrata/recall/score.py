@@ -58,11 +58,11 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         # -1.2, R@5 / R@10 -0.6 / +0.1; LoCoMo 0 / 0
         "recent": 0.5,
         # Mentions what the question is about (mem0's entity rule).
-        "entity": 0.2,
+        "entity": 0.1,
         # The best sum of the records made from it; of a record, that of the messages it rests on.
         "facts": 0.1,
         # The sum of the episode it is in; of an episode, the best of its messages.
-        "episodes": 0.2,
+        "episodes": 0.25,
         # All that is known from it is no longer so, and the past is not asked for.
         "ended": -0.3,
     }
