@@ -96,3 +96,20 @@ def test_every_pass_searches_the_file_written_once(tmp_path: Path) -> None:
     gains = {sets["LoCoMo"]["gain_recall@1"] for sets in result["by_category"].values()}
     assert gains == {0.0}, "this opener leaves the weights as they are"
     assert json.loads(out.read_text(encoding="utf-8"))["overall"] == result["overall"]
+
+
+def test_held_out_takes_what_was_best_elsewhere() -> None:
+    def scores(*values: float) -> list[dict[str, float]]:
+        return [{"recall@10": value} for value in values]
+
+    passes = {
+        ablation.FULL: {"a": scores(1.0), "b": scores(0.5, 0.5)},
+        "less": {"a": scores(0.0), "b": scores(1.0, 1.0)},
+    }
+    found = ablation.held_out(passes)
+    assert found == {
+        "recall@10": pytest.approx((0.0 + 0.5 + 0.5) / 3),
+        "with_all_signals": pytest.approx(2 / 3),
+        "chosen": {"a": "less", "b": ablation.FULL},
+    }
+    assert ablation.held_out({ablation.FULL: {"a": scores(1.0)}}) is None

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -27,6 +28,8 @@ from memstrata.bench.report import SEED, Block, Ledger
 from memstrata.errors import InvalidInput
 
 __all__ = ["Answer", "folds", "foreign_questions", "haystack_of", "report", "run_locomo"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,7 @@ def foreign_questions(
     return drawn
 
 
-def folds(
-    conversations: Sequence[Conversation], k: int = 5
-) -> list[tuple[tuple[Conversation, ...], tuple[Conversation, ...]]]:
+def folds(conversations: Sequence[T], k: int = 5) -> list[tuple[tuple[T, ...], tuple[T, ...]]]:
     """`k` pairs (to fit on, to measure on), no conversation in both; each measured on once.
 
     With fewer conversations than `k` each is measured on alone.
