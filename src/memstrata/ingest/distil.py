@@ -17,11 +17,11 @@ from memstrata.ingest.segment import GAP, Run, segment
 from memstrata.ingest.versions import new_record, put_version
 from memstrata.kinds import Core, Semantic
 from memstrata.kinds.attributes import ENDS
-from memstrata.records import Message, Record, Scope, micros
+from memstrata.records import Record, Scope, micros
 from memstrata.runtime import Runtime, new_id, zone_named
 from memstrata.store.batches import Lease
 from memstrata.store.distil import Distilled, Material, Talk
-from memstrata.store.ports import LinkEvidence, Narrate, PutEpisode, Told, Write
+from memstrata.store.ports import LinkEvidence, Narrate, PutEpisode, Write
 from memstrata.text.names import names
 
 __all__ = ["distil", "narrator", "writes_for"]
@@ -31,12 +31,7 @@ _TRIES = 3
 
 def narrator(zone: tzinfo) -> Narrate:
     """Tells what messages are about, dated in a zone."""
-
-    def tell(messages: Sequence[Message]) -> Told:
-        told = narrate(messages, zone)
-        return Told(told.title, told.summary, told.people, told.topics)
-
-    return tell
+    return lambda messages: narrate(messages, zone)
 
 
 async def distil(runtime: Runtime, lease: Lease) -> None:

@@ -18,13 +18,14 @@ from functools import lru_cache
 from typing import cast
 
 from memstrata.records import Message
+from memstrata.store.ports import Told
 from memstrata.text.analyse import fold, terms
 from memstrata.text.clean import shorten
 from memstrata.text.lexicon import ASKING_WORDS, HAN_STOP_WORDS, STOP_WORDS
 from memstrata.text.names import Name, names, normal_form
 from memstrata.text.time import has_cue
 
-__all__ = ["Narration", "narrate", "own_words", "sentences"]
+__all__ = ["narrate", "own_words", "sentences"]
 
 _SENTENCES = (2, 5)
 _SUMMARY = 600
@@ -34,24 +35,14 @@ _READ = 4000
 """Characters of a message that are read: the rest of a long paste adds nothing to a title."""
 
 
-@dataclass(frozen=True, slots=True)
-class Narration:
-    """What an episode is called and what it says in short, with who speaks and of what."""
-
-    title: str
-    summary: str
-    people: tuple[str, ...]
-    topics: tuple[str, ...]
-
-
-def narrate(messages: Sequence[Message], zone: tzinfo) -> Narration:
+def narrate(messages: Sequence[Message], zone: tzinfo) -> Told:
     """Title and summary of an episode's messages (at least one, in order), dated in `zone`."""
     texts = [own_words(message.content)[:_READ] for message in messages]
     chinese = _is_chinese(" ".join(texts))
     people = _people(messages)
     named = [names(text) for text in texts]
     topics = _topics(texts, named, people, chinese)
-    return Narration(
+    return Told(
         title=_title(messages[0], zone, _speakers(messages, chinese), topics, chinese),
         summary=_summary(messages, texts, named, chinese),
         people=people,
