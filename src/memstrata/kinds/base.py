@@ -113,6 +113,11 @@ class KindModel(BaseModel):
         return None
 
     @classmethod
+    def due_at(cls, record: Record) -> datetime | None:
+        """When it is to be done, None where nothing says so."""
+        return None
+
+    @classmethod
     def render(cls, record: Record) -> str:
         """One record as it stands in a prompt (plain text, one or more lines)."""
         return record.text

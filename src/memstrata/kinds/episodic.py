@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
@@ -45,3 +46,12 @@ class Episodic(KindModel):
     def about(cls, record: Record) -> str | None:
         about = record.fields.get("actor")
         return about if isinstance(about, str) else None
+
+    @classmethod
+    def due_at(cls, record: Record) -> datetime | None:
+        due = record.fields.get("due")
+        try:
+            when = datetime.fromisoformat(due) if isinstance(due, str) else None
+        except ValueError:
+            return None
+        return when if when is None or when.tzinfo else None

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from memstrata.kinds import KINDS
 from memstrata.kinds.attributes import ATTRIBUTES
 from memstrata.recall.count_question import (
     MEASURES_HAN,
@@ -316,8 +317,8 @@ def _exact(content: str) -> Iterator[tuple[str, str]]:
 
 def _quoted(asked: Asked, hit: Hit, record: Record, zone: tzinfo) -> Iterator[_Stated]:
     """The numbers in what a record quotes, if it is about the one asked about."""
-    about = record.fields.get("subject") or record.fields.get("actor")
-    if not isinstance(about, str) or not _counts(record) or not _owned(asked, about):
+    about = KINDS[record.kind].about(record)
+    if about is None or not _counts(record) or not _owned(asked, about):
         return
     when = record.valid_from or record.occurred_at
     day = _day(when, zone) if when else ""

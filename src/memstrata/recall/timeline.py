@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from memstrata.kinds import KINDS
 from memstrata.records import Evidence, Hit, Message, Record, micros
 from memstrata.text.analyse import fold, query_terms
 from memstrata.text.clean import shorten
@@ -105,17 +106,8 @@ def _of_record(hit: Hit, record: Record) -> Iterator[Event]:
 def _when(record: Record) -> datetime | None:
     """When it happened, is due or began; of a fact known merely from when it was said, None."""
     if record.valid_from is None:
-        return record.occurred_at or _due(record)
+        return record.occurred_at or KINDS[record.kind].due_at(record)
     return None if record.valid_from == record.occurred_at else record.valid_from
-
-
-def _due(record: Record) -> datetime | None:
-    due = record.fields.get("due")
-    try:
-        when = datetime.fromisoformat(due) if isinstance(due, str) else None
-    except ValueError:
-        return None
-    return when if when is None or when.tzinfo else None
 
 
 def _of_message(message: Message) -> Iterator[Event]:
