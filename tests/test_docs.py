@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from memstrata.config import Settings
 from memstrata.kinds import KINDS, KindModel
 from memstrata.kinds.attributes import ATTRIBUTES
 from memstrata.memory import AsyncMemory
+from memstrata.memory.vault import AsyncVault
 from memstrata.recall.score import WEIGHTS
 from memstrata.records import Results
 from memstrata.store.filters import FIELDS, OPERATORS
@@ -33,7 +36,8 @@ WRITTEN = tuple(page for page in PAGES if page.name != "benchmarks.md")
 
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#([\w-]+))?\)")
-_IDS = ("RECORD_ID", "MESSAGE_ID", "BATCH_ID", "CHANGE_ID")
+_PIPED = re.compile(r"printf '([^']*)' \| (?=memstrata)")
+_IDS = ("RECORD_ID", "MESSAGE_ID", "BATCH_ID", "CHANGE_ID", "ENTRY_ID")
 
 
 def page(name: str) -> str:
@@ -56,6 +60,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMSTRATA_EMBEDDER", "fake")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path
 
 
@@ -70,6 +75,11 @@ def test_blocks_run(
     for line in lines_of(path):
         for name, value in re.findall(r"(MEMSTRATA_\w+)=(\S+)", line):
             monkeypatch.setenv(name, value)
+        piped = _PIPED.match(line)
+        if piped is not None:
+            data = io.BytesIO(piped[1].encode())
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data, encoding="utf-8"))
+            line = line[piped.end() :]
         if line.startswith("memstrata"):
             given = [filled_in(word) for word in shlex.split(line, comments=True)[1:]]
             code = main(given)
@@ -87,6 +97,8 @@ def filled_in(word: str) -> str:
         return word
     with memstrata.open() as memory:
         mine = memory.scoped(user_id=os.environ["MEMSTRATA_USER"])
+        if word == "ENTRY_ID":
+            return list(mine.vault.list())[-1].id
         if word == "RECORD_ID":
             return list(mine.list())[-1].id
         if word == "MESSAGE_ID":
@@ -133,18 +145,19 @@ def test_every_page_is_in_the_contents() -> None:
 
 
 def test_every_verb_is_documented() -> None:
-    verbs = [
-        name
-        for name in dir(AsyncMemory)
-        if not name.startswith("_") and callable(getattr(AsyncMemory, name))
-    ]
-    assert len(verbs) > 20
+    verbs = {
+        f"{prefix}{name}": getattr(surface, name)
+        for prefix, surface in (("", AsyncMemory), ("vault.", AsyncVault))
+        for name in dir(surface)
+        if not name.startswith("_") and callable(getattr(surface, name))
+    }
+    assert len(verbs) > 30
     text = page("verbs.md")
     assert [verb for verb in verbs if f"### `{verb}`" not in text] == []
     missing = [
         f"{verb}({name})"
-        for verb in verbs
-        for name in inspect.signature(getattr(AsyncMemory, verb)).parameters
+        for verb, function in verbs.items()
+        for name in inspect.signature(function).parameters
         if name not in ("self", "user_id", "agent_id", "changes") and name not in section(verb)
     ]
     assert missing == []
@@ -161,7 +174,7 @@ def test_every_setting_is_documented() -> None:
     assert [name for name in names if not as_code(name, text)] == []
     source = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
     variables = {f"MEMSTRATA_{name.upper()}" for name in names}
-    variables |= set(re.findall(r"MEMSTRATA_[A-Z]+", source))
+    variables |= set(re.findall(r"MEMSTRATA_[A-Z]+(?:_[A-Z]+)*", source))
     assert [name for name in sorted(variables) if not as_code(name, text)] == []
 
 

@@ -87,6 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.facts: dict[str, Fact] = {}
         self.batches: dict[str, Batch] = {}
         self.calls: dict[str, tuple[str, ...]] = {}
+        self.ends: dict[int, str] = {}
         self.left: list[Memory] = []
         self.count = 0
         self.files = 0
@@ -107,7 +108,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.count += 1
         return f"{what} {self.count}"
 
-    def state(self, name: str, lifecycle: str) -> State:
+    def state(self, name: str, lifecycle: str) -> tuple[str, str, int]:
         self.count += 1
         return name, lifecycle, self.count
 
@@ -131,14 +132,14 @@ class StoreMachine(RuleBasedStateMachine):
         again = self.memory.add(list(texts), infer=False, **of(message.scope))
         if again.batch_id not in self.batches:
             same = [i for i, said in self.calls.items() if said == texts]
-            assert all(self.batches[i].undone or not self.hidden(i) for i in same)
+            assert all(self.batches[i].undone and self.hidden(i) for i in same)
             assert again.skipped == []
             self.note_said(again, message.scope, texts)
             return
         assert self.calls[again.batch_id] == texts
-        assert not self.batches[again.batch_id].undone
         assert len(again.skipped) == len(texts)
         standing = [i for i, m in self.said.items() if m.batch == again.batch_id]
+        assert not standing or not self.batches[again.batch_id].undone
         assert again.message_ids == standing
 
     def note_said(
@@ -187,6 +188,7 @@ class StoreMachine(RuleBasedStateMachine):
         (new,) = set(receipt.record_ids) - {old}
         before = self.facts[old].state
         ended = self.state(self.says(old), "past")
+        self.ends[ended[2]] = new
         self.facts[old].state = ended
         self.facts[new] = Fact(scope, self.state(name, "current"))
         self.log(receipt, scope, (old, before, ended), (new, None, self.facts[new].state))
@@ -235,12 +237,17 @@ class StoreMachine(RuleBasedStateMachine):
             for record_id, _, after in batch.effects
         )
         if batch.said:
-            return not batch.undone and bool(self.hidden(batch_id))
+            return not batch.undone and bool(self.hidden(batch_id)) and not self.leant_on(batch_id)
         if batch.hid is not None:
             return True in self.hidden(batch.hid)
         if batch.showed is not None:
-            return False in self.hidden(batch.showed)
+            return False in self.hidden(batch.showed) and not self.leant_on(batch.showed)
         return bool(batch.effects) and standing
+
+    def leant_on(self, batch_id: str) -> bool:
+        """Whether a record that stands rests on the batch's messages."""
+        theirs = {i for i, message in self.said.items() if message.batch == batch_id}
+        return any(f.evidence in theirs and f.state is not None for f in self.facts.values())
 
     def hidden(self, batch_id: str) -> list[bool]:
         return [m.hidden for m in self.said.values() if m.batch == batch_id]
@@ -286,11 +293,34 @@ class StoreMachine(RuleBasedStateMachine):
         return {*ids, *(i for i, fact in self.facts.items() if fact.evidence in ids)}
 
     def drop(self, ids: set[str]) -> None:
+        self.join(ids)
         for gone in ids:
             self.said.pop(gone, None)
             self.facts.pop(gone, None)
         for batch in self.batches.values():
             batch.effects = [effect for effect in batch.effects if effect[0] not in ids]
+
+    def join(self, ids: set[str]) -> None:
+        """What one of these had ended, ended when the next began; without one it holds again."""
+        states = {i: f.state for i, f in self.facts.items() if f.state}
+        again: set[int] = set()
+        for number, ender in list(self.ends.items()):
+            follows: str | None = ender
+            while follows in ids:
+                follows = self.ends.get(states[follows][2]) if follows in states else None
+            if ender in ids and follows in states:
+                self.ends[number] = follows
+            elif ender in ids:
+                again.add(number)
+                del self.ends[number]
+
+        def now(state: State) -> State:
+            return (state[0], "current", state[2]) if state and state[2] in again else state
+
+        for fact in self.facts.values():
+            fact.state = now(fact.state)
+        for batch in self.batches.values():
+            batch.effects = [(i, now(before), now(after)) for i, before, after in batch.effects]
 
     # Reading
 

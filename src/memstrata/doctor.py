@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from memstrata._version import __version__
 from memstrata.errors import MemstrataError
+from memstrata.keys import MARKS, Sealed
 from memstrata.runtime import Runtime
 
 __all__ = ["examine"]
@@ -23,6 +24,7 @@ async def examine(runtime: Runtime) -> list[dict[str, Any]]:
         ("embedder", _embedder),
         ("vectors", _vectors),
         ("batches", _batches),
+        ("vault", _vault),
     ]
     found: list[dict[str, Any]] = []
     for name, check in checks:
@@ -64,3 +66,13 @@ async def _batches(runtime: Runtime) -> str:
     if failed:
         raise MemstrataError(f"{failed} batches have failed: see `batches`, then `retry` them")
     return f"{waiting} batches are waiting, none has failed"
+
+
+async def _vault(runtime: Runtime) -> str:
+    held = await runtime.store.vault_key()
+    where = runtime.keys.name
+    if held is None:
+        return f"nothing is sealed yet; keys are kept in {where}"
+    await anyio.to_thread.run_sync(runtime.keys.open, Sealed(*held), MARKS)
+    sealed = await runtime.store.count_not_under("")
+    return f"key {held[0]} in {where} opens it; {sealed} secrets are sealed"

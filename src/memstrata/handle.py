@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 from memstrata.errors import InvalidInput
-from memstrata.records import Scope
+from memstrata.records import Record, Scope
 from memstrata.runtime import Runtime, scope_of
+from memstrata.store.audit import Entry
 
-__all__ = ["Handle"]
+__all__ = ["Bound", "Handle"]
 
 
-class Handle:
-    """Opened by `open_async` and closed once; `bound` is the scope of a scoped one."""
+class Bound:
+    """An open store, and the scope its calls are bound to, if any."""
 
-    def __init__(self, runtime: Runtime, bound: Scope | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        bound: Scope | None = None,
+        actor: str | None = None,
+    ) -> None:
         self._runtime = runtime
         self._bound = bound
+        self._actor = actor
+
+    def _scope(self, user_id: str | None, agent_id: str | None) -> Scope:
+        """Whose memory a call is about: what the handle is bound to, then what the call says."""
+        if self._bound is None:
+            return scope_of(self._runtime.tenant, user_id, agent_id)
+        for name, given, bound in (
+            ("user_id", user_id, self._bound.user_id),
+            ("agent_id", agent_id, self._bound.agent_id),
+        ):
+            if given is not None and bound is not None and given != bound:
+                raise InvalidInput(f"this handle is bound to {name} {bound!r}, not {given!r}")
+        return scope_of(
+            self._runtime.tenant, self._bound.user_id or user_id, self._bound.agent_id or agent_id
+        )
+
+    async def _note_reads(self, verb: str, scope: Scope, found: Iterable[object]) -> None:
+        """Put on record who has been shown what is highly sensitive, before it is shown."""
+        shown = [item for item in found if isinstance(item, Record) and item.sensitivity == "high"]
+        actor = self._actor or scope.agent_id or "user"
+        for record in shown:
+            owner = Scope(tenant=scope.tenant, user_id=record.user_id, agent_id=record.agent_id)
+            entry = Entry(self._runtime.now(), actor, "read", record.id, f"by {verb}")
+            await self._runtime.store.note(owner, entry)
+
+
+class Handle(Bound):
+    """Opened by `open_async` and closed once."""
 
     def __repr__(self) -> str:
         whose = "" if self._bound is None else f", {self._bound.user_id or self._bound.agent_id}"
@@ -41,17 +76,3 @@ class Handle:
             if self._runtime.background is not None:
                 await self._runtime.background.stop()
             await self._runtime.store.close()
-
-    def _scope(self, user_id: str | None, agent_id: str | None) -> Scope:
-        """Whose memory a call is about: what the handle is bound to, then what the call says."""
-        if self._bound is None:
-            return scope_of(self._runtime.tenant, user_id, agent_id)
-        for name, given, bound in (
-            ("user_id", user_id, self._bound.user_id),
-            ("agent_id", agent_id, self._bound.agent_id),
-        ):
-            if given is not None and bound is not None and given != bound:
-                raise InvalidInput(f"this handle is bound to {name} {bound!r}, not {given!r}")
-        return scope_of(
-            self._runtime.tenant, self._bound.user_id or user_id, self._bound.agent_id or agent_id
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ __all__ = ["Limits", "chunk", "embedded_text", "limits_of", "passages_of"]
 
 _WITHOUT_MODEL = 512
 _MARGIN = 8
+_SEALED = re.compile(r"\[vault:vault_[0-9a-f]{32} ([^\]\n]{1,60})\]")
 _LONG_DATE = datetime(2000, 9, 30, tzinfo=UTC)
 
 
@@ -61,7 +63,8 @@ def embedded_text(item: Pending) -> str:
     """What is given to the embedder for an item: a name is worth its tokens, a role alone not."""
     when = instant(item.occurred) if item.occurred is not None else None
     title = None if item.title and item.text.startswith(item.title) else item.title
-    return _head(item.speaker, when, title) + item.text
+    # The id of a sealed secret means nothing to a model, and takes twenty tokens.
+    return _head(item.speaker, when, title) + _SEALED.sub(r"[\1]", item.text)
 
 
 def passages_of(value: Message | Record, limits: Limits) -> tuple[Passage, ...]:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 __all__ = [
+    "AuditEntry",
     "Batch",
     "BatchState",
     "Change",
@@ -24,8 +25,10 @@ __all__ = [
     "Episode",
     "ErasureReceipt",
     "Evidence",
+    "Exposure",
     "Hit",
     "JsonObject",
+    "KeyRotation",
     "Ledger",
     "Lifecycle",
     "Message",
@@ -379,13 +382,56 @@ class Context(_Value):
 class ErasureReceipt(_Value):
     """What was, or with `dry_run` would be, erased for good."""
 
+    batch_id: str = ""
+    """The batch it is noted as, which names nothing of it; empty if nothing was erased."""
     state: Literal["done", "pending", "dry_run"]
     reason: str | None = None
+    """Why the state is `pending`."""
     messages: int = 0
     records: int = 0
     versions: int = 0
     chunks: int = 0
     ids: list[str] = Field(default_factory=list[str])
+    rebuilding: int = 0
+    """How many messages that stay are distilled again, for records rested on them that went."""
+    notes: list[str] = Field(default_factory=list[str])
+    """What was not reached, in words."""
+
+
+class Exposure(_Value):
+    """Something stored in which secrets stand in plain text."""
+
+    id: str
+    """The message, record, change or entity."""
+    user_id: str | None = None
+    agent_id: str | None = None
+    captions: list[str]
+    """What they are; not what they say."""
+
+
+class KeyRotation(_Value):
+    """What a change of the vault's key did."""
+
+    key_id: str
+    """The short name of the key that seals now; it says nothing about the key."""
+    resealed: int
+    remaining: int
+    """Secrets still under another key, which was not to be had: they stay as they were."""
+
+
+class AuditEntry(_Value):
+    """One row of the audit log: who did what with something protected, when and why."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    at: datetime
+    actor: str
+    action: str
+    target_id: str | None = None
+    """What it was done with; of something erased since, a mark that says no more than that."""
+    reason: str = ""
+    detail: JsonObject = Field(default_factory=dict[str, JsonValue])
+    """Counts and the like; never what was remembered."""
 
 
 T = TypeVar("T")

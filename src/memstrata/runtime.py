@@ -13,10 +13,12 @@ import uuid_utils
 
 from memstrata.errors import InvalidInput, ScopeRequired
 from memstrata.jobs import Background
+from memstrata.keys import Keys, open_keys
 from memstrata.models.base import Embedder
 from memstrata.records import Scope, micros
 from memstrata.store.base import Store
 from memstrata.store.ports import View
+from memstrata.text.secrets import names_secret
 
 __all__ = [
     "Runtime",
@@ -82,6 +84,8 @@ def _owner(name: str, value: object) -> str | None:
         raise InvalidInput(f"{name} is blank or longer than {LONGEST_ID} characters")
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
         raise InvalidInput(f"{name} has a control character or half a surrogate pair in it")
+    if names_secret(value):
+        raise InvalidInput(f"{name} looks like a key or token: an id is no secret, use another")
     return value
 
 
@@ -125,6 +129,10 @@ class Runtime:
     zones: dict[Scope, tzinfo] = field(default_factory=dict[Scope, tzinfo])
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
     """What a signal adds to a score, where that is not the default."""
+    keys: Keys = field(default_factory=lambda: open_keys("none"))
+    """The vault's keys."""
+    marks_key: bytes | None = None
+    """By which secrets are known again; None until the vault was needed."""
     background: Background | None = None
     """Works off batches that nobody waits for."""
     closed: bool = False

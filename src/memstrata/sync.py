@@ -9,8 +9,9 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from memstrata import jobs
 from memstrata.memory import AsyncMemory
+from memstrata.memory.vault import AsyncVault
 
-__all__ = ["Memory"]
+__all__ = ["Memory", "Vault"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,6 +27,31 @@ def _blocking(
     return call
 
 
+def _of_vault(
+    verb: Callable[Concatenate[AsyncVault, P], Awaitable[T]],
+) -> Callable[Concatenate[Vault, P], T]:
+    @functools.wraps(verb)
+    def call(vault: Vault, *args: P.args, **kwargs: P.kwargs) -> T:
+        return jobs.run(lambda: verb(vault.aio, *args, **kwargs))
+
+    return call
+
+
+class Vault:
+    """What is sealed in a memory, with blocking verbs."""
+
+    def __init__(self, aio: AsyncVault) -> None:
+        self.aio = aio
+        """The same with awaitable verbs."""
+
+    list = _of_vault(AsyncVault.list)
+    put = _of_vault(AsyncVault.put)
+    release = _of_vault(AsyncVault.release)
+    reveal = _of_vault(AsyncVault.reveal)
+    rotate = _of_vault(AsyncVault.rotate)
+    rotate_key = _of_vault(AsyncVault.rotate_key)
+
+
 class Memory:
     """A memory with blocking verbs; safe to use from any thread, also inside a running loop."""
 
@@ -34,6 +60,8 @@ class Memory:
         """The same memory with awaitable verbs; use it on one event loop only."""
 
     add = _blocking(AsyncMemory.add)
+    audit = _blocking(AsyncMemory.audit)
+    audit_secrets = _blocking(AsyncMemory.audit_secrets)
     batches = _blocking(AsyncMemory.batches)
     close = _blocking(AsyncMemory.close)
     context = _blocking(AsyncMemory.context)
@@ -64,9 +92,20 @@ class Memory:
     verify = _blocking(AsyncMemory.verify)
     wait_for = _blocking(AsyncMemory.wait_for)
 
-    def scoped(self, *, user_id: str | None = None, agent_id: str | None = None) -> Memory:
+    def scoped(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str | None = None,
+    ) -> Memory:
         """The same memory for one user or agent, so that calls need not name it."""
-        return Memory(self.aio.scoped(user_id=user_id, agent_id=agent_id))
+        return Memory(self.aio.scoped(user_id=user_id, agent_id=agent_id, actor=actor))
+
+    @property
+    def vault(self) -> Vault:
+        """What is sealed, and the verbs for it."""
+        return Vault(self.aio.vault)
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, MemstrataError, NotFound, VaultUnavailable
 from memstrata.memory import AsyncMemory
+from memstrata.memory.vault import AsyncVault
 
 LONG = "x" * 600
 
@@ -91,6 +93,8 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "batch_id": (*NO_TEXT, None, "", "  "),
     "id": (*NO_TEXT, None, "", "  "),
     "ids": ("msg_1", 5, {"msg_1"}, {"msg_1": 1}, [5], [None], [""], [["msg_1"]]),
+    "erased": ("msg_1", 5, {"msg_1"}, {"msg_1": 1}, [5], [None], [""], [["msg_1"]]),
+    "text": (*NO_TEXT, "", "  "),
     "query": (*NO_TEXT[:-3], None, THING),
     "occurred_at": NO_TIME,
     "since": NO_TIME,
@@ -123,6 +127,12 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "hidden": NO_FLAG,
     "actor": (*NO_TEXT, None, "", "  "),
     "reason": (*NO_TEXT, None),
+    "seal": NO_FLAG,
+    "secret": (*NO_TEXT, None, "", "half \ud800"),
+    "caption": (*NO_TEXT, None, "", "  "),
+    "entry_type": (*NO_TEXT, None, "", "  "),
+    "source": (5, True, ["x"], {"x": 1}, THING),
+    "sensitivity": ("top", 5, "", ["low"], True),
     "timezone": (*NO_TEXT, "", "Mars/Base", "../../etc/passwd", "\x00", "\ud800"),
     "locale": (*NO_TEXT, "", LONG, "\ud800"),
     "path": (5, 1.5, True, None, [], {}, THING, "", "a\x00b"),
@@ -135,6 +145,8 @@ NAMED = {"messages": "message", "filters": "filter", "record": "", "timezone": "
 ANN: dict[str, Any] = {"user_id": "ann"}
 VALID: Mapping[str, dict[str, Any]] = {
     "add": {"messages": "x", **ANN},
+    "audit": ANN,
+    "audit_secrets": ANN,
     "batches": ANN,
     "context": {"query": "x", **ANN},
     "count": {"query": "x", **ANN},
@@ -152,12 +164,19 @@ VALID: Mapping[str, dict[str, Any]] = {
     "retire": {"record_id": "$record", **ANN},
     "retry": {"batch_id": "$batch", **ANN},
     "review": ANN,
+    "scoped": ANN,
     "search": {"query": "x", **ANN},
     "set_user": {"timezone": "Asia/Tokyo", **ANN},
     "stats": ANN,
     "timeline": {"query": "x", **ANN},
     "undo": {"batch_or_change": "$batch", **ANN},
     "update": {"record_id": "$record", "name": "y", **ANN},
+    "vault.list": ANN,
+    "vault.put": {"secret": "never stored", "caption": "x", **ANN},
+    "vault.release": {"id": "$entry", **ANN},
+    "vault.reveal": {"id": "$entry", "reason": "x", **ANN},
+    "vault.rotate": {"id": "$entry", "secret": "never stored", **ANN},
+    "vault.rotate_key": {},
     "verify": ANN,
     "wait_for": {"batch_id": "$batch", **ANN},
 }
@@ -165,14 +184,17 @@ VALID: Mapping[str, dict[str, Any]] = {
 
 WITHOUT = {"close", "doctor", "kinds", "scopes"}
 """The verbs that take none."""
+OPTIONAL = {("scoped", "actor")}
+"""Arguments that may be None, unlike others of their name."""
 SKIP = {("update", "changes"), ("decide", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
 
 
 def arguments() -> list[tuple[str, str]]:
     """Every verb with every argument of it."""
     verbs = {
-        name: verb
-        for name, verb in inspect.getmembers(AsyncMemory, inspect.isfunction)
+        f"{prefix}{name}": verb
+        for prefix, surface in (("", AsyncMemory), ("vault.", AsyncVault))
+        for name, verb in inspect.getmembers(surface, inspect.isfunction)
         if not name.startswith("_")
     }
     return [
@@ -189,6 +211,7 @@ def stored() -> Iterator[tuple[Memory, dict[str, str]]]:
     with memstrata.open(":memory:", embedder="none") as memory:
         said = memory.add("The kettle is blue.", user_id="ann", session_id="s", infer=False)
         made = memory.create({"kind": "semantic", "name": "The kettle is blue"}, user_id="ann")
+        sealed = memory.vault.put("a plum", caption="Mail", user_id="ann")
         before = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
         yield (
             memory,
@@ -196,11 +219,13 @@ def stored() -> Iterator[tuple[Memory, dict[str, str]]]:
                 "$message": said.message_ids[0],
                 "$record": made.record_ids[0],
                 "$batch": said.batch_id,
+                "$entry": sealed.record_ids[0],
             },
         )
         after = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
         assert after == before
         assert memory.verify() == []
+        assert memory.vault.reveal(sealed.record_ids[0], user_id="ann", reason="x") == "a plum"
 
 
 def test_the_table_has_every_verb_and_argument() -> None:
@@ -209,7 +234,7 @@ def test_the_table_has_every_verb_and_argument() -> None:
     assert {argument for _, argument in found} == set(BAD)
     assert {verb for verb, _ in found} == set(VALID)
     public = {n for n, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if n[0] != "_"}
-    assert public == set(VALID) | WITHOUT | {"scoped"}
+    assert public == {verb for verb in VALID if "." not in verb} | WITHOUT
 
 
 @pytest.mark.parametrize(("verb", "argument"), arguments())
@@ -225,8 +250,10 @@ def test_bad_input_is_refused_by_name(
     if argument in ("ids", "filters", "session_id") and verb == "forget":
         call.pop("everything")
     for value in BAD[argument]:
+        if value is None and (verb, argument) in OPTIONAL:
+            continue
         with pytest.raises(InvalidInput) as caught:
-            getattr(memory, verb)(**{**call, argument: value})
+            operator.attrgetter(verb)(memory)(**{**call, argument: value})
             pytest.fail(f"{verb} took {argument}={value!r}")
         message = str(caught.value)
         named = "messages" if (verb, argument) == ("context", "query") else argument
@@ -274,6 +301,9 @@ def test_bad_changes_are_refused(
         ("retry", "batch_id"),
         ("wait_for", "batch_id"),
         ("forget", "ids"),
+        ("vault.release", "id"),
+        ("vault.reveal", "id"),
+        ("vault.rotate", "id"),
     ],
 )
 @pytest.mark.parametrize("unknown", ["nonsense", "msg_0", "sem_0", "batch_0", "x" * 100_000, "馆"])
@@ -287,8 +317,12 @@ def test_unknown_ids_are_not_found(
         call["name"] = "y"
     if verb == "decide":
         call["decision"] = "accept"
+    if verb == "vault.reveal":
+        call["reason"] = "x"
+    if verb == "vault.rotate":
+        call["secret"] = "x"
     with pytest.raises(NotFound, match="scope") as caught:
-        getattr(memory, verb)(**call)
+        operator.attrgetter(verb)(memory)(**call)
     assert len(str(caught.value)) < 1_000
 
 
@@ -314,12 +348,26 @@ def test_one_bad_message_does_not_take_the_others_with_it(memory: Memory) -> Non
     assert [message.content for message in memory.messages(user_id="ann")] == good
 
 
-def test_a_sealed_secret_is_refused(memory: Memory) -> None:
-    """Until it can be sealed, a secret is not stored at all."""
+def test_a_secret_that_cannot_be_sealed_is_refused() -> None:
+    """Without a key it is not stored at all."""
     secret = {"kind": "vault", "entry_type": "credential", "caption": "the bank", "secret": "abc"}
-    with pytest.raises(VaultUnavailable):
-        memory.create(secret, user_id="ann")
-    assert memory.stats(user_id="ann")["record_versions"] == 0
+    with memstrata.open(":memory:", embedder="none", vault_key="none") as memory:
+        with pytest.raises(VaultUnavailable):
+            memory.create(secret, user_id="ann")
+        with pytest.raises(VaultUnavailable):
+            memory.vault.put("abc", caption="the bank", user_id="ann")
+        assert memory.stats(user_id="ann")["record_versions"] == 0
+
+
+def test_an_error_does_not_repeat_a_secret(memory: Memory) -> None:
+    """Nor does one about the arguments beside it."""
+    for wrong in ({"caption": ""}, {"entry_type": 5}, {"sensitivity": "top"}, {"source": 5}):
+        with pytest.raises(InvalidInput) as caught:
+            memory.vault.put("plum-7719", **{"caption": "x", **ANN, **wrong})
+        assert "plum" not in str(caught.value) and "plum" not in repr(caught.value.__cause__)
+    with pytest.raises(InvalidInput) as caught:
+        memory.vault.put("plum-7719 \ud800", caption="x", **ANN)
+    assert "plum" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -339,6 +387,9 @@ def test_a_sealed_secret_is_refused(memory: Memory) -> None:
         {"tenant": "\ud800"},
         {"timezone": "Mars/Base"},
         {"timezone": 5},
+        {"vault_key": 5},
+        {"vault_key": ""},
+        {"vault_key": "\ud800"},
     ],
     ids=str,
 )

@@ -220,3 +220,33 @@ def test_r04_a_mention_of_somebody_ends_nothing_about_them(
     assert {lifecycle for _, _, lifecycle in facts(memory)} == {"current"}
     assert all(r.valid_to is None for r in memory.list(user_id="ottilie"))
     assert memory.review(user_id="ottilie").items == []
+
+
+def test_a_fact_that_has_ended_is_not_ended_later(memory: Memory) -> None:
+    """What is dated before everything else moved the end of a fact that others had ended."""
+    for said, when in (
+        ("I live in Shanghai.", "2026-03-01"),
+        ("I live in Gdansk.", "2026-03-02"),
+        ("I moved to Faro in May 2025.", "2026-03-03"),
+    ):
+        memory.add(said, user_id="ann", occurred_at=when)
+    places = {r.fields["value"]: r for r in memory.list(user_id="ann") if "value" in r.fields}
+    assert places["Shanghai"].superseded_by == places["Gdansk"].id
+    assert places["Shanghai"].valid_to == places["Gdansk"].valid_from
+    assert places["Gdansk"].superseded_by == places["Faro"].id
+    assert places["Faro"].lifecycle == "current"
+    assert memory.verify() == []
+
+
+def test_what_is_said_again_with_an_earlier_date_is_one_fact(memory: Memory) -> None:
+    """It became a second fact that says the same, which no store takes, and the batch failed."""
+    said = [
+        {"role": "user", "content": "I live in Faro.", "occurred_at": "2026-05-02"},
+        {"role": "user", "content": "I live in Lisbon.", "occurred_at": "2026-04-02"},
+        {"role": "user", "content": "I moved to Faro in May 2025.", "occurred_at": "2026-05-02"},
+    ]
+    assert memory.add(said, user_id="ann", session_id="s").state == "done"
+    faro = [r for r in memory.list(user_id="ann") if r.fields.get("value") == "Faro"]
+    assert len(faro) == 1
+    assert len(faro[0].evidence) == 2
+    assert memory.verify() == []

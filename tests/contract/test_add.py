@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from contract.conftest import Open
 
 from memstrata import AsyncMemory, InvalidInput, Message, ScopeRequired
 from memstrata.models.fake import FakeEmbedder
@@ -261,12 +262,19 @@ async def test_hostile_characters_are_replaced_and_reported(memory: AsyncMemory)
     assert noted == [(0, True), (1, True)]
 
 
-async def test_a_secret_is_masked_and_the_rest_kept(memory: AsyncMemory) -> None:
+async def test_a_secret_is_sealed_and_the_rest_kept(memory: AsyncMemory) -> None:
     receipt = await memory.add("my key is sk-TEST0000111122223333444455556666", user_id="ivo")
     (message,) = await stored(memory)
-    assert "sk-TEST" not in message.content
-    assert message.content.startswith("my key is [secret removed")
-    assert [item.index for item in receipt.skipped if "mask" in item.reason] == [0]
+    assert message.content == f"my key is [vault:{receipt.record_ids[0]} API key]"
+    assert [item.index for item in receipt.skipped if "sealed" in item.reason] == [0]
+
+
+async def test_a_secret_that_cannot_be_sealed_is_masked_and_the_rest_kept(open_store: Open) -> None:
+    memory = await open_store(vault_key="none")
+    receipt = await memory.add("my key is sk-TEST0000111122223333444455556666", user_id="ivo")
+    (message,) = await stored(memory)
+    assert message.content == "my key is [secret removed: API key]"
+    assert [item.index for item in receipt.skipped if "the vault is off" in item.reason] == [0]
 
 
 async def test_messages_alone_are_stored_without_infer(memory: AsyncMemory) -> None:

@@ -136,7 +136,7 @@ async def test_the_same_words_in_another_session_or_scope_are_new(memory: AsyncM
 
 async def test_a_masked_history_is_still_recognised(memory: AsyncMemory) -> None:
     """Histories are compared by the raw text, so that what was masked does not hide them."""
-    history = turns("my key is AKIAIOSFODNN7EXAMPLE, keep it", "I will not", "good")
+    history = turns("my key is AKIAQ7TESTBOATS23KXE, keep it", "I will not", "good")
     await memory.add(history[:2], **CHAT)
     receipt = await memory.add(history, **CHAT)
     assert known(receipt) == [0, 1]
@@ -150,13 +150,6 @@ async def test_an_undone_history_is_stored_again(memory: AsyncMemory) -> None:
     assert known(second) == []
     assert await contents(memory) == ["hello", "hi"]
     assert not set(first.message_ids) & set(second.message_ids)
-
-
-async def test_a_forgotten_history_is_stored_again_when_said_again(memory: AsyncMemory) -> None:
-    await memory.add(turns("hello", "hi"), **CHAT)
-    await memory.forget(session_id="s1", **IVO)
-    assert known(await memory.add(turns("hello", "hi", "again"), **CHAT)) == []
-    assert await contents(memory) == ["hello", "hi", "again"]
 
 
 async def test_the_same_session_speaker_time_and_text_is_one_message(memory: AsyncMemory) -> None:

@@ -315,3 +315,69 @@ async def test_of_a_failed_add(memory: AsyncMemory, embedder: Any) -> None:
     await memory.undo(undone.batch_id, **IVO)
     assert (await visible(memory))[0] == ["my boat is here"]
     assert (await memory.stats(**IVO))["items_without_vector"] == 0
+
+
+async def test_of_an_add_that_failed_and_of_that_waits_to_be_distilled(
+    memory: AsyncMemory, embedder: Any
+) -> None:
+    embedder.fail_next()
+    failed = await memory.add("I live in Porto.", **IVO)
+    assert failed.state == "failed"
+    undone = await memory.undo(failed.batch_id, **IVO)
+    await memory.undo(undone.batch_id, **IVO)
+    assert (await memory.wait_for(failed.batch_id, **IVO)).state == "done"
+    assert [r.fields.get("value") for r in (await memory.list(**IVO)).items] == ["Porto"]
+    assert await memory.verify() == []
+
+
+async def test_of_evidence_and_of_that_gives_the_quote_back(memory: AsyncMemory) -> None:
+    receipt = await memory.add("I live in Porto.", **IVO)
+    [fact] = [r for r in (await memory.list(**IVO)).items if r.fields.get("value") == "Porto"]
+    assert fact.evidence[0].quote == "I live in Porto."
+    again = await memory.add("I live in Porto!", session_id="later", **IVO)
+    before = (await record(memory, fact.id)).evidence
+    assert [source.quote for source in before] == ["I live in Porto.", "I live in Porto!"]
+    undone = await memory.undo(again.batch_id, **IVO)
+    assert len((await record(memory, fact.id)).evidence) == 1
+    await memory.undo(undone.batch_id, **IVO)
+    assert (await record(memory, fact.id)).evidence == before
+    assert receipt.state == "done"
+
+
+async def test_of_an_add_whose_fact_others_have_said_since_is_a_conflict(
+    memory: AsyncMemory,
+) -> None:
+    first = await memory.add("I live in Porto.", **IVO)
+    [fact] = [r for r in (await memory.list(**IVO)).items if r.fields.get("value") == "Porto"]
+    second = await memory.add("I live in Porto!", session_id="later", **IVO)
+    with pytest.raises(Conflict, match=second.batch_id):
+        await memory.undo(first.batch_id, **IVO)
+    assert [source.source_id for source in (await record(memory, fact.id)).evidence] == [
+        *first.message_ids,
+        *second.message_ids,
+    ]
+    await memory.undo(first.batch_id, cascade=True, **IVO)
+    assert (await memory.list(**IVO)).items == []
+    assert [m.id for m in (await memory.messages(**IVO)).items] == second.message_ids
+
+
+async def test_of_an_add_on_which_a_record_by_hand_rests_is_a_conflict(
+    memory: AsyncMemory,
+) -> None:
+    said = await memory.add("the tent is grey", infer=False, **IVO)
+    other = await memory.add("so is the boat", infer=False, **IVO)
+    alone = {"kind": "semantic", "name": "tent", "evidence": said.message_ids}
+    both = {"kind": "semantic", "name": "boat", "evidence": said.message_ids + other.message_ids}
+    [tent] = (await memory.create(alone, **IVO)).record_ids
+    [boat] = (await memory.create(both, **IVO)).record_ids
+    with pytest.raises(Conflict, match=tent):
+        await memory.undo(said.batch_id, **IVO)
+    assert len((await memory.messages(**IVO)).items) == 2
+    undone = await memory.undo(said.batch_id, cascade=True, **IVO)
+    with pytest.raises(NotFound):
+        await memory.get(tent, **IVO)
+    assert [s.source_id for s in (await record(memory, boat)).evidence] == other.message_ids
+    await memory.undo(undone.batch_id, **IVO)
+    assert [s.source_id for s in (await record(memory, tent)).evidence] == said.message_ids
+    assert len((await record(memory, boat)).evidence) == 2
+    assert len((await memory.messages(**IVO)).items) == 2

@@ -50,6 +50,8 @@ class FaultyDisk(apsw.VFS):
         self._left = 0
         self._once = False
         self._kill = False
+        self.last_words: Callable[[], object] = lambda: None
+        """Called right before the process is killed."""
         self._lock = threading.Lock()
         super().__init__(name, base="")
 
@@ -91,6 +93,7 @@ class FaultyDisk(apsw.VFS):
             if self._kill:
                 if half is not None:
                     half()
+                self.last_words()
                 os.kill(os.getpid(), signal.SIGKILL)
         raise apsw.exception_for(_CODES[kind])
 

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from memstrata.errors import InvalidInput
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
+from memstrata.keys import open_keys
 from memstrata.passages import Limits
+from memstrata.records import Scope
+from memstrata.safety.redact import Redactor
 from memstrata.store.append import overlaps
 from memstrata.turns import as_list, read_turn, split_content, texts_of
 
@@ -43,7 +46,9 @@ def defaults(**values: Any) -> Defaults:
 
 
 def prepared(*messages: Any, **values: Any) -> Prepared:
-    return prepare(messages, defaults(**values))
+    redactor = Redactor(Scope(user_id="ivo"), open_keys("none"), None, {})
+    redactor.reason = "the vault is off"
+    return prepare(messages, defaults(**values), redactor)
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────
@@ -149,13 +154,14 @@ def test_a_time_of_its_own_is_an_identity_in_a_session() -> None:
     assert identity("x", session_id="s1", occurred_at=NOW) is None
 
 
-def test_a_digest_is_of_speaker_and_raw_text() -> None:
+def test_a_digest_is_of_speaker_and_stored_text() -> None:
     def digest(message: Any, **values: Any) -> bytes:
         return prepared(message, **values).drafts[0].digest
 
-    plain = digest({"role": "user", "content": "my key is AKIAIOSFODNN7EXAMPLE"})
-    assert plain == digest("my key is AKIAIOSFODNN7EXAMPLE", session_id="s", occurred_at=NOW)
-    assert plain != digest("my key is AKIAIOSFODNN7EXAMPLF")
+    plain = digest({"role": "user", "content": "my key is AKIAQ7TESTBOATS23KXE"})
+    assert plain == digest("my key is AKIAQ7TESTBOATS23KXE", session_id="s", occurred_at=NOW)
+    assert plain == digest("my key is AKIAQ7TESTBOATS23KXF"), "it would tell the secret"
+    assert plain != digest("your key is AKIAQ7TESTBOATS23KXE")
     assert digest({"name": "Ana", "content": "x"}) != digest({"name": "Bob", "content": "x"})
     assert digest({"role": "user", "content": "ab"}) != digest({"role": "usera", "content": "b"})
 

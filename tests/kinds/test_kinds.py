@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 import memstrata.kinds as package
-from memstrata.errors import InvalidInput, VaultUnavailable
+from memstrata.errors import InvalidInput
 from memstrata.kinds import (
     KINDS,
     Core,
@@ -405,6 +405,13 @@ def test_a_long_document_is_shown_in_part_and_says_so() -> None:
     assert Resource.render(record(Resource(content="short"))) == "short"
 
 
+@pytest.mark.parametrize("trust", ["tool", "web"])
+def test_no_page_and_no_tool_writes_core_memory(trust: str) -> None:
+    with pytest.raises(InvalidInput, match="let the user say"):
+        make("core", trust=trust).admit()
+    make("core", trust="import").admit()
+
+
 # ── vault ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -415,12 +422,29 @@ def test_what_is_no_secret_can_be_read(entry_type: str) -> None:
 
 
 @pytest.mark.parametrize("entry_type", ["password", "api_key", "note", "Contact", "contacts"])
-def test_what_may_be_a_secret_is_refused_unread(entry_type: str) -> None:
-    with pytest.raises(VaultUnavailable) as caught:
-        make("vault", entry_type=entry_type, secret="hunter2-test")
+def test_what_may_be_a_secret_is_taken_out(entry_type: str) -> None:
+    entry = Vault(entry_type=entry_type, caption="Mail", secret=" hunter2-test ")
+    with pytest.raises(InvalidInput) as caught:
+        entry.admit()
     assert "hunter2" not in str(caught.value)
-    with pytest.raises(VaultUnavailable):
-        parse(Vault(entry_type=entry_type, caption="Mail", secret="hunter2-test"))
+    kept, secret = entry.take_secret()
+    kept.admit()
+    assert secret == " hunter2-test "
+    assert "hunter2" not in kept.model_dump_json()
+    assert (kept.sealed, kept.sensitivity) == (True, "medium")
+
+
+@pytest.mark.parametrize(
+    "given", [{"entry_type": "password"}, {"entry_type": "password", "sealed": True}]
+)
+def test_an_entry_without_its_secret_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Vault(caption="Mail", **given).take_secret()
+
+
+def test_what_is_sealed_does_not_become_readable() -> None:
+    with pytest.raises(InvalidInput, match="release it first"):
+        Vault(entry_type="contact", caption="Mail", sealed=True).admit()
 
 
 def test_a_model_made_by_hand_is_checked_by_pydantic() -> None:

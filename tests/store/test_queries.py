@@ -31,7 +31,10 @@ WHOLE_SCOPE = {
     "scope_list": "counts what every scope holds",
     "stats": "counts what a scope holds",
     "stats_kinds": "counts what a scope holds",
-    "verify_counts": "looks at everything on purpose",
+    "verify_broken": "looks at everything on purpose",
+    "verify_dangling": "looks at everything on purpose",
+    "verify_ids": "looks at everything on purpose",
+    "verify_loaded": "looks at everything on purpose",
     "item_all": "loads a scope's index",
     "message_all": "a dump",
     "record_all": "a dump",
@@ -47,9 +50,11 @@ WHOLE_SCOPE = {
     "record_seqs_field_containing": "a literal is looked for in every row",
     "message_ids_where": "a filter is tried on every row",
     "record_ids_where": "a filter is tried on every row",
-    "erase_speakers": "after an erasure: who still says something",
-    "erase_entities": "after an erasure: what is still mentioned",
-    "erase_batches": "after an erasure: which batches are empty now",
+    "erase_speakers": "after an erasure: which of its speakers still say something",
+    "erase_batches_all": "an erasure of everything",
+    "batch_rebuilds": "after an erasure: what an earlier one has not made anew yet",
+    "record_rejected": "after an erasure: what must not be made anew",
+    "scope_agents": "asks of each scope whether it holds anything",
 }
 """Statements that read all of a scope, and why they may."""
 
@@ -88,6 +93,12 @@ MEANT = {
     "erase_messages": "messages_id (scope=? AND id=?)",
     "erase_evidence_from": "evidence_source (scope=? AND source_id=?)",
     "erase_changes": "changes_target (scope=? AND target_id=?)",
+    "erase_batches": "PRIMARY KEY (scope=? AND id=?)",
+    "erase_entities": "PRIMARY KEY (scope=? AND seq=?)",
+    "record_ids_linked": "records_ended (scope=? AND superseded_by=?)",
+    "tombstone_salt": "PRIMARY KEY (scope=? AND salt>?)",
+    "tombstone_find": "PRIMARY KEY (scope=? AND salt=? AND what=? AND mark=?)",
+    "tombstone_turns": "tombstones_session (scope=? AND session=?)",
 }
 """Hot statements and how they find their rows."""
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memstrata._version import __version__
-from memstrata.cli import browse, operate, recall, remember
+from memstrata.cli import browse, operate, recall, remember, safety
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
 
@@ -16,6 +16,7 @@ __all__ = ["app"]
 
 _REMEMBER = "Remember and change"
 _RECALL = "Recall and browse"
+_SAFE = "Keep it safe"
 _RUN = "Run it"
 
 _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
@@ -58,15 +59,39 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-bench = typer.Typer(help="Measure recall and speed.", no_args_is_help=True, rich_markup_mode="rich")
+vault = typer.Typer(
+    help="Keep secrets sealed, and reveal them on the record.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+audit = typer.Typer(
+    help="See who did what with what is protected; find secrets in plain text.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+bench = typer.Typer(
+    help="Measure recall, redaction and speed.", no_args_is_help=True, rich_markup_mode="rich"
+)
 
 for _name, _panel, _function in _COMMANDS:
     app.command(_name, rich_help_panel=_panel)(shared(_function))
+vault.command("put")(shared(safety.vault_put))
+vault.command("list")(shared(safety.vault_list))
+vault.command("reveal")(shared(safety.vault_reveal))
+vault.command("release")(shared(safety.vault_release))
+vault.command("rotate")(shared(safety.vault_rotate))
+vault.command("rotate-key")(shared(safety.vault_rotate_key))
+audit.command("list")(shared(safety.audit_list))
+audit.command("export")(shared(safety.audit_export))
+audit.command("secrets")(shared(safety.audit_secrets))
+app.add_typer(vault, name="vault", rich_help_panel=_SAFE)
+app.add_typer(audit, name="audit", rich_help_panel=_SAFE)
 bench.command("locomo")(shared(operate.bench_locomo))
 bench.command("longmemeval")(shared(operate.bench_longmemeval))
 bench.command("madial")(shared(operate.bench_madial))
 bench.command("precisionmembench")(shared(operate.bench_precisionmembench))
 bench.command("ablation")(shared(operate.bench_ablation))
+bench.command("redaction")(shared(operate.bench_redaction))
 bench.command("speed")(shared(operate.bench_speed))
 app.add_typer(bench, name="bench", rich_help_panel=_RUN)
 

@@ -11,7 +11,7 @@ from memstrata.cli.call import Call
 from memstrata.cli.reading import filters
 from memstrata.cli.recall import Filters, Kind, Limit, Session, Since, Until
 
-__all__ = ["entities", "episodes", "get", "history", "list_", "messages", "review"]
+__all__ = ["Cursor", "entities", "episodes", "get", "history", "list_", "messages", "review"]
 
 Cursor = Annotated[
     str | None, typer.Option(help="Go on where the last page ended.", show_default=False)

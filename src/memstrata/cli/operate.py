@@ -11,8 +11,9 @@ import typer
 
 from memstrata.cli import render
 from memstrata.cli.bulk import progress
-from memstrata.cli.call import Call
+from memstrata.cli.call import Call, Failed
 from memstrata.cli.output import bold, columns, indented, join, plural, safe
+from memstrata.cli.reading import read_text
 from memstrata.errors import MemstrataError
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "bench_longmemeval",
     "bench_madial",
     "bench_precisionmembench",
+    "bench_redaction",
     "bench_speed",
     "doctor",
     "dump",
@@ -140,10 +142,35 @@ def doctor(call: Call) -> None:
         raise typer.Exit(1)
 
 
-def verify(call: Call) -> None:
+def verify(
+    call: Call,
+    *,
+    erased: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Look for what is left of this id instead; repeatable.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            help="`-`: look for a text, given on standard input, in all the files' bytes.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Check the whole store, or with --user one user; exit code 1 if something is wrong."""
-    problems = call.store(lambda memory: memory.verify(**call.owner), reads=True, embeds=False)
-    call.show(problems, lambda: safe("\n".join(problems)) or "the store is sound")
+    if text not in (None, "-"):
+        # Arguments are seen by others on the machine, and kept by the shell.
+        raise Failed("--text takes `-`: give the text on standard input", code=2, name="UsageError")
+    sought = None if text is None else read_text("-").rstrip("\r\n")
+    looks = erased is not None or sought is not None
+    asked: dict[str, Any] = {"erased": erased, "text": sought} if looks else {}
+    problems = call.store(
+        lambda memory: memory.verify(**asked, **call.owner), reads=True, embeds=False
+    )
+    well = "nothing of it is left in the store" if looks else "the store is sound"
+    call.show(problems, lambda: safe("\n".join(problems)) or well)
     if problems:
         raise typer.Exit(1)
 
@@ -232,7 +259,30 @@ def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = Tr
     _bench(call, "ablation", data, out, infer=infer)
 
 
-def _bench(call: Call, name: str, data: Path, out: Path | None, **settings: float) -> None:
+def bench_redaction(
+    call: Call,
+    *,
+    data: Data,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--set",
+            help="A folder with positives.jsonl and negatives.jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Out = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the shapes of what was found wrongly.")
+    ] = False,
+) -> None:
+    """Measure how many secrets are found, what else is, and what that costs."""
+    _bench(call, "redaction", data, out, labelled=labelled, show=show)
+
+
+def _bench(
+    call: Call, name: str, data: Path, out: Path | None, **settings: float | Path | None
+) -> None:
     """Run the benchmark of this name; what it measures with is loaded only now."""
     run = getattr(importlib.import_module(f"memstrata.bench.{name}"), f"run_{name}")
     figures = run(data, out, call.settings.embedder, console=_beside(call), **settings)

@@ -25,6 +25,7 @@ __all__ = [
     "in_our_words",
     "indented",
     "join",
+    "one_line",
     "plural",
     "safe",
     "say",
@@ -83,6 +84,11 @@ def _plain(value: Any) -> Any:
 def safe(text: str) -> str:
     """The text with control characters shown, not obeyed."""
     return text.replace("\r\n", "\n").translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """The same on one line: what was remembered cannot pose as a line of ours."""
+    return safe(text).replace("\n", " ").replace("\t", " ")
 
 
 def in_our_words(text: str) -> str:
@@ -153,7 +159,7 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return safe(str(value)).replace("\n", " ").replace("\t", " ")
+    return one_line(str(value))
 
 
 def _padded(cell: str, width: int, *, right: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
     from memstrata.records import ErasureReceipt, Receipt
 
-__all__ = ["add", "create", "decide", "forget", "retire", "set_user", "undo", "update"]
+__all__ = [
+    "Metadata",
+    "Tags",
+    "add",
+    "create",
+    "decide",
+    "forget",
+    "retire",
+    "set_user",
+    "show_receipt",
+    "undo",
+    "update",
+]
 
 Reason = Annotated[str, typer.Option(help="Why, for the change log.", show_default=False)]
 Actor = Annotated[str, typer.Option(help="Who, for the change log.")]
@@ -108,11 +120,12 @@ def add(
         return
     message = {**said, "content": text} if said else str(text)
     receipt = call.scoped(lambda memory: memory.add(message, **given))
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
-def _show(call: Call, receipt: Receipt) -> None:
-    call.show(receipt, lambda: render.receipt(receipt))
+def show_receipt(call: Call, receipt: Receipt, text: Callable[[], str] | None = None) -> None:
+    """Print what a writing verb did, and what it left undone; exit code 1 if it failed."""
+    call.show(receipt, text or (lambda: render.receipt(receipt)))
     for item in receipt.skipped:
         if item.index is None:
             call.note(item.reason)
@@ -184,8 +197,15 @@ def create(
         _create_file(call, file, reason=reason, actor=actor)
         return
     made = _record(str(record), fields or ())
+    if made.get("secret") is not None and made.get("entry_type") not in ("contact", "bookmark"):
+        raise Failed(
+            "a secret on a command line stays in the shell's history, and others can see it: use "
+            "`memstrata vault put`, or --file",
+            code=2,
+            name="UsageError",
+        )
     receipt = call.scoped(lambda memory: memory.create(made, reason=reason, actor=actor))
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
 def _record(first: str, rest: Sequence[str]) -> Mapping[str, Any]:
@@ -248,7 +268,7 @@ def update(
         ),
         reads=True,
     )
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
 def retire(
@@ -262,7 +282,7 @@ def retire(
     receipt = call.scoped(
         lambda memory: memory.retire(record_id, reason=reason, actor=actor), reads=True
     )
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
 def _changed(fields: Sequence[str], taken: Set[str]) -> Mapping[str, Any]:
@@ -306,7 +326,7 @@ def decide(
         ),
         reads=True,
     )
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
 def undo(
@@ -324,7 +344,7 @@ def undo(
     receipt = call.scoped(
         lambda memory: memory.undo(batch_or_change, cascade=cascade, actor=actor), reads=True
     )
-    _show(call, receipt)
+    show_receipt(call, receipt)
 
 
 def forget(
@@ -347,6 +367,8 @@ def forget(
         bool, typer.Option("--dry-run", help="Only say what would be erased.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    reason: Annotated[str, typer.Option(help="Why, for the audit log.", show_default=False)] = "",
+    actor: Annotated[str, typer.Option(help="Who, for the audit log.")] = "user",
 ) -> None:
     """Erase for good; it cannot be undone. Asks first, unless --yes."""
     named: dict[str, Any] = {
@@ -358,7 +380,9 @@ def forget(
 
     def erased(dry_run: bool) -> ErasureReceipt:
         return call.scoped(
-            lambda memory: memory.forget(**named, dry_run=dry_run), reads=True, embeds=False
+            lambda memory: memory.forget(**named, dry_run=dry_run, reason=reason, actor=actor),
+            reads=True,
+            embeds=not dry_run,
         )
 
     if not dry_run and not yes:

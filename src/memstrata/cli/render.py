@@ -13,6 +13,7 @@ from memstrata.cli.output import (
     dim,
     indented,
     join,
+    one_line,
     plural,
     safe,
     shorten,
@@ -49,6 +50,7 @@ __all__ = [
     "events",
     "hits",
     "messages",
+    "more",
     "one_batch",
     "receipt",
     "records",
@@ -82,7 +84,7 @@ def _hit(number: int, hit: Hit, zone: tzinfo) -> str:
     signals = join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
     return "\n".join(
         [
-            bold(safe(head)),
+            bold(one_line(head)),
             indented(safe(shorten(hit.text, _LONG))),
             indented(dim(join([hit.id, signals]))),
         ]
@@ -107,7 +109,7 @@ def messages(page: Page[Message], zone: tzinfo) -> str:
     """Messages in their order, a line of who and when over each."""
     if not page.items:
         return "no messages"
-    return "\n\n".join([*(_message(each, zone) for each in page.items), *_more(page)])
+    return "\n\n".join([*(_message(each, zone) for each in page.items), *more(page)])
 
 
 def _message(message: Message, zone: tzinfo) -> str:
@@ -120,7 +122,7 @@ def _message(message: Message, zone: tzinfo) -> str:
         ]
     )
     lines = [
-        f"{bold(safe(head))}  {dim(message.id)}",
+        f"{bold(one_line(head))}  {dim(message.id)}",
         indented(safe(shorten(message.content, _LONG))),
     ]
     if message.parts:
@@ -132,7 +134,7 @@ def records(page: Page[Record], zone: tzinfo) -> str:
     """Records in their order, a line of what and when over each."""
     if not page.items:
         return "no records"
-    return "\n\n".join([*(_record(each, zone) for each in page.items), *_more(page)])
+    return "\n\n".join([*(_record(each, zone) for each in page.items), *more(page)])
 
 
 def _record(record: Record, zone: tzinfo) -> str:
@@ -145,7 +147,7 @@ def _record(record: Record, zone: tzinfo) -> str:
 
 def _head(record: Record, zone: tzinfo) -> str:
     head = join([record.kind, record.title, _lifecycle(record), _when(record, zone)])
-    return f"{bold(safe(head))}  {dim(record.id)}"
+    return f"{bold(one_line(head))}  {dim(record.id)}"
 
 
 def _when(record: Record, zone: tzinfo) -> str:
@@ -157,7 +159,7 @@ def episodes(page: Page[Episode], zone: tzinfo) -> str:
     """Episodes in their order: title, when, and the summary."""
     if not page.items:
         return "no episodes"
-    return "\n\n".join([*(_episode(each, zone) for each in page.items), *_more(page)])
+    return "\n\n".join([*(_episode(each, zone) for each in page.items), *more(page)])
 
 
 def _episode(episode: Episode, zone: tzinfo) -> str:
@@ -172,9 +174,9 @@ def _episode(episode: Episode, zone: tzinfo) -> str:
     summary = safe(shorten(episode.summary, _LONG))
     return "\n".join(
         [
-            f"{bold(safe(head))}  {dim(episode.id)}",
+            f"{bold(one_line(head))}  {dim(episode.id)}",
             *([indented(summary)] if summary else []),
-            indented(dim(safe(about))),
+            indented(dim(one_line(about))),
         ]
     )
 
@@ -183,13 +185,13 @@ def entities(page: Page[Entity]) -> str:
     """People, places and named things: how often they are mentioned, and by what."""
     if not page.items:
         return "no entities"
-    return "\n\n".join([*(_entity(each) for each in page.items), *_more(page)])
+    return "\n\n".join([*(_entity(each) for each in page.items), *more(page)])
 
 
 def _entity(entity: Entity) -> str:
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else None
     head = join([entity.name, entity.type, plural(entity.mentions, "mention"), also])
-    lines = [f"{bold(safe(head))}  {dim(entity.id)}"]
+    lines = [f"{bold(one_line(head))}  {dim(entity.id)}"]
     lines += [indented(dim(each)) for each in entity.sources]
     return "\n".join(lines)
 
@@ -198,13 +200,13 @@ def reviews(page: Page[Review], zone: tzinfo) -> str:
     """What waits for a decision: the record, why it waits, and what stands against it."""
     if not page.items:
         return "nothing waits for a decision"
-    return "\n\n".join([*(_waiting(each, zone) for each in page.items), *_more(page)])
+    return "\n\n".join([*(_waiting(each, zone) for each in page.items), *more(page)])
 
 
 def _waiting(review: Review, zone: tzinfo) -> str:
     lines = [_head(review.record, zone), *_from(review.record)]
     if review.reason:
-        lines.append(indented(f"waits: {safe(review.reason)}"))
+        lines.append(indented(f"waits: {one_line(review.reason)}"))
     for rival in review.rivals:
         lines += [indented(f"against {_head(rival, zone)}"), *map(indented, _from(rival))]
     return "\n".join(lines)
@@ -212,7 +214,7 @@ def _waiting(review: Review, zone: tzinfo) -> str:
 
 def _from(told: Record | Counted) -> list[str]:
     """A line with what it rests on, if anything."""
-    return [indented(dim(f"from {safe(_evidence(told.evidence))}"))] if told.evidence else []
+    return [indented(dim(f"from {one_line(_evidence(told.evidence))}"))] if told.evidence else []
 
 
 def events(told: Sequence[Event], zone: tzinfo) -> str:
@@ -238,15 +240,17 @@ def count(counted: Count) -> str:
     number = "cannot tell" if counted.value is None else f"{counted.value:,}"
     things = [_counted(place, each) for place, each in enumerate(counted.items, 1)]
     note = counted.note.removeprefix("cannot tell: ")
-    return "\n".join([bold(number), *things, dim(safe(note))])
+    return "\n".join([bold(number), *things, dim(one_line(note))])
 
 
 def _counted(place: int, thing: Counted) -> str:
-    lines = [f"{place}. {safe(shorten(thing.text, _LONG))}", indented(dim(join(thing.ids)))]
+    text = indented(safe(shorten(thing.text, _LONG))).lstrip(" ")
+    lines = [f"{place}. {text}", indented(dim(join(thing.ids)))]
     return "\n".join([*lines, *_from(thing)])
 
 
-def _more(page: Page[Any]) -> list[str]:
+def more(page: Page[Any]) -> list[str]:
+    """A line with where the next page begins, if there is one."""
     return [dim(f"there are more: --cursor {page.next}")] if page.next else []
 
 
@@ -288,7 +292,7 @@ def receipt(done: Receipt) -> str:
         for item in done.skipped
         if item.index is not None
     ]
-    text = safe("\n".join(lines)) or "nothing was changed"
+    text = "\n".join(map(one_line, lines)) or "nothing was changed"
     if not done.message_ids and not done.record_ids and not done.changes:
         return text
     return f"{text}\n{dim(done.batch_id)}{'' if done.state == 'done' else f' is {done.state}'}"
@@ -315,10 +319,10 @@ def changes(log: Sequence[Change], zone: tzinfo) -> str:
 
 def _logged(change: Change, zone: tzinfo) -> str:
     head = join([stamp(change.at, zone), change.op, f"by {change.actor}", change.reason])
-    lines = [bold(safe(head))]
+    lines = [bold(one_line(head))]
     lines += [indented(safe(line)) for line in _difference(change.before, change.after, zone)]
     if change.evidence:
-        lines.append(indented(safe(f"from {', '.join(change.evidence)}")))
+        lines.append(indented(one_line(f"from {', '.join(change.evidence)}")))
     lines.append(indented(dim(join([change.id, change.batch_id]))))
     return "\n".join(lines)
 
@@ -327,7 +331,7 @@ def _difference(before: Record | None, after: Record | None, zone: tzinfo) -> li
     """What a change made of a record: its text, then what else is not as it was."""
     old, new = (None if each is None else shorten(each.text, _LONG) for each in (before, after))
     signed = [("-", old), ("+", new)] if old != new else []
-    lines = [f"{sign} {text}" for sign, text in signed if text]
+    lines = [f"{sign} {indented(text, 2).lstrip(' ')}" for sign, text in signed if text]
     if before is None or after is None:
         return lines
     for name in type(after).model_fields:
@@ -354,23 +358,26 @@ def batches(page: Page[Batch], zone: tzinfo) -> str:
         for batch in page.items
     ]
     head = ("batch", "verb", "state", "messages", "changes", "created", "")
-    return "\n".join([columns(rows, head=head), *_more(page)])
+    return "\n".join([columns(rows, head=head), *more(page)])
 
 
 def one_batch(batch: Batch, zone: tzinfo) -> str:
     """How far one call has got."""
     ended = f"ended {stamp(batch.finished_at, zone)}" if batch.finished_at else None
-    return safe(join([batch.id, batch.verb, batch.state, ended, batch.reason]))
+    return one_line(join([batch.id, batch.verb, batch.state, ended, batch.reason]))
 
 
 def erasure(done: ErasureReceipt) -> str:
     """What was, or would be, erased."""
     what = amounts(done)
     if done.state == "dry_run":
-        return f"would erase {what}"
+        return "\n".join([f"would erase {what}", *(safe(f"note: {n}") for n in done.notes)])
     lines = [f"erased {what}"]
-    if done.reason:
-        lines.append(f"note: {done.reason}")
+    if done.batch_id:
+        lines[0] += f", as batch {done.batch_id}"
+    if done.rebuilding:
+        lines.append(f"{plural(done.rebuilding, 'message')} that stayed were distilled again")
+    lines += [safe(f"note: {note}") for note in (done.reason, *done.notes) if note]
     return "\n".join(lines)
 
 

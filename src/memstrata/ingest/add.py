@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 import anyio
-import anyio.to_thread
 
 from memstrata.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
@@ -27,12 +26,15 @@ from memstrata.records import (
     Trust,
 )
 from memstrata.runtime import Runtime, new_id, view_of
+from memstrata.safety.redact import Redactor, redacted, sealings
+from memstrata.store.apply import SecretKnown
 from memstrata.store.ports import Appended, NewBatch
 from memstrata.turns import as_list
 
 __all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
 
 _POLL = (0.002, 0.1)
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,24 @@ async def add(runtime: Runtime, scope: Scope, zone: tzinfo, request: Request) ->
         trust=request.trust,
         limits=limits_of(runtime.embedder),
     )
-    prepared = await anyio.to_thread.run_sync(prepare, given, defaults)
-    if not prepared.drafts:
-        if prepared.skipped and all(item.reason != EMPTY for item in prepared.skipped):
-            raise InvalidInput(f"no message could be stored: {prepared.skipped[0].reason}")
-        return Receipt(batch_id="", state="done", skipped=prepared.skipped)
-    done = await runtime.store.append(
-        scope, _batch(runtime, defaults, request, prepared), prepared.drafts
-    )
+    attempt = 0
+    while True:
+        prepared, redactor = await redacted(
+            runtime, scope, lambda stand_in: prepare(given, defaults, stand_in)
+        )
+        if not prepared.drafts:
+            if prepared.skipped and all(item.reason != EMPTY for item in prepared.skipped):
+                raise InvalidInput(f"no message could be stored: {prepared.skipped[0].reason}")
+            return Receipt(batch_id="", state="done", skipped=prepared.skipped)
+        try:
+            done = await _append(runtime, scope, defaults, request, prepared, redactor)
+            break
+        except (
+            SecretKnown
+        ) as error:  # sealed by another call meanwhile: this one names the same entry
+            attempt += 1
+            if attempt == _TRIES:
+                raise Conflict(str(error)) from error
     receipt = _receipt(done, prepared)
     if request.wait:
         receipt = await settle(runtime, scope, receipt)
@@ -84,6 +96,20 @@ async def add(runtime: Runtime, scope: Scope, zone: tzinfo, request: Request) ->
     spent = (anyio.current_time() - started) * 1000
     ledger = receipt.ledger.model_copy(update={"milliseconds": spent})
     return receipt.model_copy(update={"ledger": ledger})
+
+
+async def _append(
+    runtime: Runtime,
+    scope: Scope,
+    defaults: Defaults,
+    request: Request,
+    prepared: Prepared,
+    redactor: Redactor,
+) -> Appended:
+    batch = _batch(runtime, defaults, request, prepared)
+    trust: dict[str, Trust] = {draft.message.id: draft.message.trust for draft in prepared.drafts}
+    sealed = sealings(runtime, redactor, batch.id, trust)
+    return await runtime.store.append(scope, batch, prepared.drafts, sealed, redactor.again)
 
 
 def _batch(runtime: Runtime, defaults: Defaults, request: Request, prepared: Prepared) -> NewBatch:
@@ -146,7 +172,7 @@ async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
             "reason": batch.reason,
             "ledger": spent,
             "changes": changes,
-            "record_ids": list(dict.fromkeys([*receipt.record_ids, *made])),
+            "record_ids": receipt.record_ids or list(dict.fromkeys(made)),
         }
     )
 

@@ -36,10 +36,10 @@ def narrator(zone: tzinfo) -> Narrate:
 
 async def distil(runtime: Runtime, lease: Lease) -> None:
     """Do it, unless the batch asks for messages only; done twice it changes nothing."""
-    material = await runtime.store.material(lease)
-    if material.done or not material.request.get("infer", True):
-        return
     for attempt in range(_TRIES):
+        material = await runtime.store.material(lease)
+        if material.done or not material.request.get("infer", True):
+            return
         try:
             await _attempt(runtime, lease, material)
         except Conflict:
@@ -53,6 +53,10 @@ async def _attempt(runtime: Runtime, lease: Lease, material: Material) -> None:
     zone = zone_named(material.timezone) if material.timezone else runtime.zone
     known = await runtime.store.seen_names(lease)
     proposals = await anyio.to_thread.run_sync(_propose, material, zone, known)
+    if "rebuild" in material.request:
+        prints = {proposal.record.fingerprint() for proposal in proposals}
+        taken_back = await runtime.store.rejected(lease, prints)
+        proposals = [p for p in proposals if p.record.fingerprint() not in taken_back]
     standing = await _resolved(runtime, lease, proposals)
     writes, records = writes_for(runtime, lease.scope, lease.batch_id, standing)
     records += await runtime.store.open_records(lease)
@@ -64,17 +68,32 @@ async def _attempt(runtime: Runtime, lease: Lease, material: Material) -> None:
         closed=tuple(closed),
         writes=tuple(writes),
         entities=tuple(entities.link(owners, stored, lambda: new_id("ent"))),
+        read=tuple(_read(material)),
     )
     await runtime.store.distilled(lease, made, runtime.now(), "local rules")
+
+
+def _read(material: Material) -> set[str]:
+    """Ids of all messages that what is made may repeat."""
+    seen: set[str] = set()
+    for talk in material.talks:
+        messages = (*talk.before, *talk.fresh, *(talk.open[2] if talk.open else ()))
+        seen |= {message.id for message in messages}
+    return seen
 
 
 # ── episodes ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _episodes(material: Material, tell: Narrate) -> tuple[list[PutEpisode], list[int]]:
-    """The episodes that begin or grow, and the open ones that are over."""
+    """The episodes that begin or grow, and the open ones that are over.
+
+    What is distilled again is in its episode already.
+    """
     begun: list[PutEpisode] = []
     closed: list[int] = []
+    if "rebuild" in material.request:
+        return begun, closed
     for talk in material.talks:
         before = talk.open[2] if talk.open else ()
         for place, run in enumerate(segment(before, talk.fresh)):
@@ -110,16 +129,15 @@ def _episode(talk: Talk, run: Run, tell: Narrate, *, goes_on: bool) -> PutEpisod
 
 def _propose(material: Material, zone: tzinfo, known: set[str]) -> list[Proposal]:
     """What the local rules find in the batch, in the order it was said."""
-    kinds = material.request.get("kinds")
     found: list[Proposal] = []
     for talk in material.talks:
         setting = local.Setting(zone=zone, before=talk.before, known=known)
-        found += local.extract(talk.fresh, setting)
-    return [
-        proposal
-        for proposal in sorted(found, key=_said)
-        if not isinstance(kinds, list) or proposal.record.name_of_kind in kinds
-    ]
+        found += [
+            proposal
+            for proposal in local.extract(talk.fresh, setting)
+            if talk.kinds is None or proposal.record.name_of_kind in talk.kinds
+        ]
+    return sorted(found, key=_said)
 
 
 def _said(proposal: Proposal) -> datetime:

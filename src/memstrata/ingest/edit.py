@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any, cast
 
@@ -19,18 +20,17 @@ from memstrata.ingest.versions import (
     put_version,
 )
 from memstrata.kinds import KINDS, KindModel, explain, kind_of, parse
-from memstrata.records import Change, Evidence, Receipt, Record, Scope, Skipped
+from memstrata.records import Evidence, Receipt, Record, Scope, Skipped, Trust
 from memstrata.runtime import Runtime, new_id, view_of
+from memstrata.safety.redact import Redactor, redacted, seal, sealings
 from memstrata.store.ports import (
-    CloseRecord,
     LinkEvidence,
     NewBatch,
     PutVersion,
-    ShowMessages,
-    UnlinkEvidence,
     Write,
 )
 from memstrata.text.clean import clean_json, shorten
+from memstrata.text.secrets import StandIn
 
 __all__ = [
     "changed",
@@ -40,7 +40,7 @@ __all__ = [
     "new_batch",
     "retire",
     "retired",
-    "undo",
+    "says_the_same",
     "update",
 ]
 
@@ -73,15 +73,54 @@ def _in_zone(model: KindModel, zone: tzinfo) -> KindModel:
     return model.model_copy(update=times) if times else model
 
 
-def _clean(model: KindModel) -> KindModel:
-    """The same record with secrets masked in every text; an edit of it is validated again."""
+def _clean(model: KindModel, stand_in: StandIn) -> KindModel:
+    """The same record without secrets in any text; an edit of it is validated again."""
     given = model.model_dump(exclude_unset=True)
     # One by one: a kind's own field names say nothing about what is in them.
     cleaned = {
-        name: value if isinstance(value, datetime) else clean_json(value)
+        name: value if isinstance(value, datetime) else clean_json(value, stand_in)
         for name, value in given.items()
     }
     return type(model).model_validate(cleaned)
+
+
+_ITSELF = "the record that is being written"
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A record's model without secrets, and what was done with those."""
+
+    model: KindModel
+    redactor: Redactor
+
+    def sealed(self, runtime: Runtime, batch_id: str, record_id: str) -> list[Write]:
+        """The writes that keep what was sealed, resting on the record that names it."""
+        trust: dict[str, Trust] = {record_id: self.model.trust}
+        for found in self.redactor.found.values():
+            found.sources[:] = [record_id]
+        made = sealings(runtime, self.redactor, batch_id, trust)
+        own = (Evidence(source_id=record_id),)
+        known = dict.fromkeys(entry for entry, _ in self.redactor.again)
+        return [
+            *(write for one in made for write in (one.write, one.secret)),
+            *(LinkEvidence(entry, own, "it is named again") for entry in known),
+        ]
+
+    def skipped(self) -> list[Skipped]:
+        """What was done, in words."""
+        notes = self.redactor.notes(_ITSELF)
+        return [Skipped(index=0, reason=note, stored=True) for note in notes]
+
+
+async def cleaned(runtime: Runtime, scope: Scope, model: KindModel) -> Cleaned:
+    """Take the secrets out of a record that is to be written."""
+
+    def clean(stand_in: Redactor) -> KindModel:
+        stand_in.source = _ITSELF
+        return _clean(model, stand_in)
+
+    return Cleaned(*await redacted(runtime, scope, clean))
 
 
 async def _once_more(attempt: Callable[[], Awaitable[Receipt]]) -> Receipt:
@@ -100,18 +139,34 @@ async def create(
     by: Signature,
 ) -> Receipt:
     """Store a record; an exact duplicate adds its evidence to the one that stands."""
-    model = _clean(_in_zone(parse(record), await runtime.zone_of(scope)))
-    return await _once_more(lambda: _create(runtime, scope, model, by))
+    model, secret = _in_zone(parse(record), await runtime.zone_of(scope)).take_secret()
+    model.admit()
+    return await _once_more(lambda: _create(runtime, scope, model, secret, by))
 
 
-async def _create(runtime: Runtime, scope: Scope, model: KindModel, by: Signature) -> Receipt:
-    same = await runtime.store.same_record(scope, model.fingerprint(), runtime.now())
+async def _create(
+    runtime: Runtime, scope: Scope, given: KindModel, secret: str | None, by: Signature
+) -> Receipt:
+    clean = await cleaned(runtime, scope, given)
+    model = clean.model
     batch = new_batch(runtime, "create", by.actor)
+    new = new_record(runtime, scope, model, batch.id, None)
+    sealed: list[Write] = []
+    if secret is not None:
+        own = await seal(runtime, scope, new.id, model, secret)
+        new = new.model_copy(update={"fingerprint": own.fingerprint})
+        sealed = [own]
+        twin = (await runtime.store.known_secrets(scope, [own.mark])).get(own.mark)
+        same = await runtime.store.same_record(scope, own.fingerprint, runtime.now())
+        if twin is not None and same is None:  # one secret for two things: each has its entry
+            sealed = [replace(own, known=True)]
+    else:
+        same = await runtime.store.same_record(scope, model.fingerprint(), runtime.now())
     if same is None:
-        new = new_record(runtime, scope, model, batch.id, None)
-        return await commit(
-            runtime, scope, batch, [put_version(runtime, new, "create", reason=by.reason)]
-        )
+        sealed += clean.sealed(runtime, batch.id, new.id)
+        made = put_version(runtime, new, "create", reason=by.reason)
+        receipt = await commit(runtime, scope, batch, [made, *sealed])
+        return receipt.model_copy(update={"record_ids": [new.id], "skipped": clean.skipped()})
     record_id, text = same
     if text != model.body():
         raise Conflict(
@@ -119,7 +174,8 @@ async def _create(runtime: Runtime, scope: Scope, model: KindModel, by: Signatur
         )
     link = LinkEvidence(record_id, tuple(evidence_from(model.evidence)), by.reason)
     receipt = await commit(runtime, scope, batch, [link] if link.evidence else [])
-    skipped = Skipped(index=0, reason="exactly this record is stored already", id=record_id)
+    what = "exactly this record" if secret is None else "this secret"
+    skipped = Skipped(index=0, reason=f"{what} is stored already", id=record_id)
     return receipt.model_copy(update={"record_ids": [record_id], "skipped": [skipped]})
 
 
@@ -132,11 +188,14 @@ async def current(runtime: Runtime, scope: Scope, record_id: str) -> tuple[Scope
     return owner, found
 
 
-def changed(record: Record, changes: Mapping[str, Any], zone: tzinfo) -> KindModel:
+async def changed(
+    runtime: Runtime, scope: Scope, record: Record, changes: Mapping[str, Any]
+) -> Cleaned:
     """A record's model with changes, as `update` takes them: cleaned, and admitted."""
-    model = _clean(_in_zone(_as_model(record, changes), zone))
+    model = _in_zone(_as_model(record, changes), await runtime.zone_of(scope))
     model.admit()
-    return model
+    owner = Scope(tenant=scope.tenant, user_id=record.user_id, agent_id=record.agent_id)
+    return await cleaned(runtime, owner, model)
 
 
 def _as_model(record: Record, changes: Mapping[str, Any]) -> KindModel:
@@ -193,23 +252,28 @@ async def _update(
 ) -> Receipt:
     owner, old = await current(runtime, scope, record_id)
     _expect(old, if_version)
-    model = changed(old, changes, await runtime.zone_of(scope))
+    clean = await changed(runtime, scope, old, changes)
+    model = clean.model
     batch = new_batch(runtime, "update", by.actor)
+    sealed = clean.sealed(runtime, batch.id, old.id)
     if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
         writes = _supersede(runtime, owner, old, model, batch, by.reason)
-        return await commit(runtime, owner, batch, writes)
+        receipt = await commit(runtime, owner, batch, [*writes, *sealed])
+        ids = [write.record.id for write in writes if isinstance(write, PutVersion)]
+        return receipt.model_copy(update={"record_ids": ids, "skipped": clean.skipped()})
     new = new_record(runtime, owner, model, batch.id, old)
-    new = new.model_copy(update={name: getattr(old, name) for name in _CARRIED})
-    if _says_the_same(old, new):
+    carried = (*_CARRIED, "fingerprint") if old.fields.get("sealed") else _CARRIED
+    new = new.model_copy(update={name: getattr(old, name) for name in carried})
+    if says_the_same(old, new):
         skipped = Skipped(index=0, reason="the record says this already", id=old.id)
         empty = await commit(runtime, owner, batch, [])
         return empty.model_copy(update={"record_ids": [old.id], "skipped": [skipped]})
-    return await commit(
-        runtime, owner, batch, [put_version(runtime, new, "update", old=old, reason=by.reason)]
-    )
+    made = put_version(runtime, new, "update", old=old, reason=by.reason)
+    receipt = await commit(runtime, owner, batch, [made, *sealed])
+    return receipt.model_copy(update={"record_ids": [old.id], "skipped": clean.skipped()})
 
 
-def _says_the_same(old: Record, new: Record) -> bool:
+def says_the_same(old: Record, new: Record) -> bool:
     """Whether a new version would repeat the old one, evidence included."""
     apart = {"version", "recorded_at", "closed_at", "batch_id", "evidence"}
     same = old.model_dump(exclude=apart) == new.model_dump(exclude=apart)
@@ -275,138 +339,3 @@ def retired(runtime: Runtime, old: Record, batch: NewBatch, reason: str) -> PutV
         }
     )
     return put_version(runtime, gone, "retire", old=old, reason=reason)
-
-
-async def undo(
-    runtime: Runtime, scope: Scope, batch_or_change: str, *, cascade: bool, by: Signature
-) -> Receipt:
-    """Take back a batch or one change; `Conflict` names later changes unless `cascade`."""
-    view = view_of(scope)
-    batch = await runtime.store.get_batch(view, batch_or_change)
-    found = await runtime.store.changes(view, batch_or_change)
-    if batch is None and not found:
-        raise NotFound(f"no batch or change {batch_or_change} in this scope")
-    if batch is not None:
-        owner = Scope(tenant=scope.tenant, user_id=batch.user_id, agent_id=batch.agent_id)
-        if batch.state == "undone":
-            raise Conflict(f"batch {batch.id} is undone already")
-    else:
-        owner = found[0][0]
-    taking = new_batch(runtime, "undo", by.actor)
-    changes = [change for _, change in found]
-    steps = _net(await _with_later(runtime, scope, changes) if cascade else changes)
-    writes: list[Write] = []
-    for change in steps:
-        writes.extend(await _inverse(runtime, owner, change, taking, cascade=cascade))
-    if batch is not None and batch.messages:
-        writes.append(ShowMessages(batch.id, visible=False, op="hide"))
-    if not writes:
-        raise Conflict(f"{batch_or_change} changed nothing that could be taken back")
-    return await commit(runtime, owner, taking, writes)
-
-
-def _versioned(change: Change) -> bool:
-    return change.version_before is not None or change.version_after is not None
-
-
-async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change]) -> list[Change]:
-    """These changes and all that build on them, oldest first.
-
-    A later change brings the rest of its batch with it: one fact's end is another's beginning.
-    """
-    view = view_of(scope)
-    logs: dict[str, list[Change]] = {}
-    taken = {change.id: change for change in changes}
-    waiting = [change for change in changes if _versioned(change)]
-    while waiting:
-        change = waiting.pop()
-        target = change.target_id
-        if target not in logs:
-            logs[target] = [c for c in await runtime.store.history(view, target) if _versioned(c)]
-        ids = [entry.id for entry in logs[target]]
-        for later in logs[target][ids.index(change.id) :]:
-            if later.id not in taken:
-                batch = await runtime.store.changes(view, later.batch_id)
-                fresh = [c for _, c in batch if _versioned(c) and c.id not in taken]
-                taken.update({c.id: c for c in fresh})
-                waiting += fresh
-    return sorted(taken.values(), key=_place)
-
-
-def _place(change: Change) -> tuple[datetime, str, int]:
-    """Where a change stands in the log: ids end with their place in the batch."""
-    return change.at, change.batch_id, int(change.id.rpartition("_")[2])
-
-
-def _net(changes: Sequence[Change]) -> list[Change]:
-    """Newest first, the versions a target went through taken as one step."""
-    net: dict[tuple[str, bool], Change] = {}
-    for change in changes:
-        versioned = _versioned(change)
-        key = (change.target_id if versioned else change.id, versioned)
-        first = net.pop(key, change)
-        net[key] = change.model_copy(update={"version_before": first.version_before})
-    return list(reversed(net.values()))
-
-
-async def _inverse(
-    runtime: Runtime, scope: Scope, change: Change, batch: NewBatch, *, cascade: bool
-) -> list[Write]:
-    """What takes one change back: the version before it stands again, as a new version."""
-    target, reason = change.target_id, f"undo {change.id}"
-    if change.op == "evidence":
-        return [UnlinkEvidence(target, tuple(change.evidence), reason)]
-    if change.op == "unlink":
-        sources = tuple(Evidence(source_id=source) for source in change.evidence)
-        return [LinkEvidence(target, sources, reason)]
-    if change.op == "hide":
-        return [ShowMessages(target, visible=True, op="show", reason=reason)]
-    if change.op == "show":
-        return [ShowMessages(target, visible=False, op="hide", reason=reason)]
-    versions = await runtime.store.versions(view_of(scope), target)
-    if not versions:
-        raise Conflict(f"record {target} was forgotten: this change cannot be undone")
-    standing = versions[-1] if versions[-1].closed_at is None else None
-    if not cascade:
-        await _check_newest(runtime, scope, change, versions, standing)
-    if change.version_before is None:
-        if standing is None:
-            return []
-        return [CloseRecord(target, standing.version, "undo", reason)]
-    before = next(record for record in versions if record.version == change.version_before)
-    at = max(runtime.clock(), versions[-1].recorded_at)
-    again = before.model_copy(
-        update={
-            "version": versions[-1].version + 1,
-            "recorded_at": at,
-            "closed_at": None,
-            "batch_id": batch.id,
-            "evidence": [],
-        }
-    )
-    return [put_version(runtime, again, "undo", old=standing, reason=reason)]
-
-
-async def _check_newest(
-    runtime: Runtime,
-    scope: Scope,
-    change: Change,
-    versions: Sequence[Record],
-    standing: Record | None,
-) -> None:
-    """`Conflict` unless what stands is what the change made, perhaps brought back by an undo."""
-    if (standing.version if standing else None) == change.version_after:
-        return
-    log = await runtime.store.history(view_of(scope), change.target_id)
-    ids = [entry.id for entry in log]
-    later = log[ids.index(change.id) + 1 :] if change.id in ids else log
-    made = next((record for record in versions if record.version == change.version_after), None)
-    newest = next((entry for entry in reversed(later) if _versioned(entry)), None)
-    restored = newest is not None and newest.op == "undo"
-    if restored and made and standing and _says_the_same(made, standing):
-        return
-    names = ", ".join(f"{entry.id} ({entry.op})" for entry in later) or "none is logged"
-    raise Conflict(
-        f"record {change.target_id} was changed after {change.id}: {names}; undo those first, or "
-        "pass cascade=True to take them back too"
-    )

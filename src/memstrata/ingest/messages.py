@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from memstrata.arguments import moment
 from memstrata.errors import InvalidInput
@@ -18,9 +18,10 @@ from memstrata.store.ports import Draft
 from memstrata.text import time as time_expressions
 from memstrata.text.analyse import repair
 from memstrata.text.clean import clean_json, clean_text
+from memstrata.text.secrets import names_secret
 from memstrata.turns import read_turn, split_content, unread_keys
 
-__all__ = ["EMPTY", "Defaults", "Prepared", "prepare"]
+__all__ = ["EMPTY", "Defaults", "Prepared", "StandsIn", "prepare", "rehashed"]
 
 EMPTY = "the message is empty"
 
@@ -53,8 +54,20 @@ class Prepared:
     digest: bytes = b""
 
 
-def prepare(messages: Sequence[Any], defaults: Defaults) -> Prepared:
-    """Validate, clean, mask and index messages; a bad one is reported by index, the rest kept.
+class StandsIn(Protocol):
+    """What stands in for secrets: a `StandIn` that is told whose they are, and says what it did."""
+
+    source: str | None
+
+    def __call__(self, secret: str, caption: str) -> str: ...
+
+    def notes(self, source: str | None) -> list[str]:
+        """What was done to a source's secrets, in words."""
+        ...
+
+
+def prepare(messages: Sequence[Any], defaults: Defaults, stand_in: StandsIn) -> Prepared:
+    """Validate, clean, redact and index messages; a bad one is reported by index, the rest kept.
 
     Pure but for new ids; slow for many messages, so callers run it on a worker thread.
     """
@@ -63,7 +76,7 @@ def prepare(messages: Sequence[Any], defaults: Defaults) -> Prepared:
     whole.update(repr((defaults.session_id, _stamp(defaults.occurred_at, defaults))).encode())
     last = b""
     for index, given in enumerate(messages):
-        draft = _draft(index, given, defaults, prepared.skipped)
+        draft = _draft(index, given, defaults, prepared.skipped, stand_in)
         if draft is None:
             continue
         key = draft.digest + (draft.identity or b"") + str(draft.own_time).encode()
@@ -86,7 +99,9 @@ def _aware(when: datetime, zone: tzinfo) -> datetime:
     return when if when.tzinfo else when.replace(tzinfo=zone)
 
 
-def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -> Draft | None:
+def _draft(
+    index: int, given: Any, defaults: Defaults, skipped: list[Skipped], stand_in: StandsIn
+) -> Draft | None:
     try:
         turn = read_turn(given)
         stated = moment("occurred_at", turn.occurred_at, defaults.zone)
@@ -97,28 +112,34 @@ def _draft(index: int, given: Any, defaults: Defaults, skipped: list[Skipped]) -
     if not raw.strip() and not parts:
         skipped.append(Skipped(index=index, reason=EMPTY))
         return None
-    cleaned = clean_text(raw)
+    stand_in.source = message_id = new_id("msg")
+    cleaned = clean_text(raw, stand_in)
     notes = [*unread_keys(turn), *cleaned.notes]
-    skipped.extend(Skipped(index=index, reason=note, stored=True) for note in notes)
+    own_id = None if turn.id is None else repair(turn.id)[0]
+    if own_id is not None and names_secret(own_id):
+        own_id = None
+        notes.append("its id looks like a secret and was not kept")
     occurred_at = stated or defaults.occurred_at or defaults.now
     stored = Message(
-        id=new_id("msg"),
-        external_id=None if turn.id is None else repair(turn.id)[0],
+        id=message_id,
+        external_id=own_id,
         user_id=defaults.user_id,
         agent_id=defaults.agent_id,
         session_id=defaults.session_id,
-        role=repair(turn.role)[0],
-        name=clean_text(turn.name).text if turn.name else None,
+        role=clean_text(turn.role).text,
+        name=clean_text(turn.name, stand_in).text if turn.name else None,
         content=cleaned.text,
-        parts=cast("list[JsonObject]", clean_json(parts)),
+        parts=cast("list[JsonObject]", clean_json(parts, stand_in)),
         occurred_at=_aware(occurred_at, defaults.zone),
         recorded_at=defaults.now,
         trust=turn.trust or defaults.trust or _trust(turn.role, parts),
-        tags=cast("list[str]", clean_json([*defaults.tags, *turn.tags])),
-        metadata=cast("JsonObject", clean_json({**defaults.metadata, **turn.metadata})),
+        tags=cast("list[str]", clean_json([*defaults.tags, *turn.tags], stand_in)),
+        metadata=cast("JsonObject", clean_json({**defaults.metadata, **turn.metadata}, stand_in)),
         batch_id=defaults.batch_id,
     )
-    return _finish(index, stored, raw, stated, defaults)
+    notes += stand_in.notes(message_id)
+    skipped.extend(Skipped(index=index, reason=note, stored=True) for note in notes)
+    return _finish(index, stored, stated, defaults)
 
 
 def _trust(role: str, parts: Sequence[Any]) -> Trust:
@@ -129,15 +150,14 @@ def _trust(role: str, parts: Sequence[Any]) -> Trust:
     return _TRUST.get(role, "agent")
 
 
-def _finish(
-    index: int, message: Message, raw: str, stated: datetime | None, defaults: Defaults
-) -> Draft:
+def _finish(index: int, message: Message, stated: datetime | None, defaults: Defaults) -> Draft:
     if time_expressions.has_cue(message.content):
         spans = time_expressions.resolve(
             message.content, said_at=message.occurred_at, zone=defaults.zone
         )
         message = message.model_copy(update={"spans": spans})
-    digest = _hash(message.speaker, raw)
+    # Of what is stored: a secret that comes again stands as the same entry of the vault.
+    digest = _hash(message.speaker, message.content)
     chunks = chunk(message.content, defaults.limits, speaker=message.name)
     return Draft(
         index=index,
@@ -147,6 +167,14 @@ def _finish(
         own_time=None if stated is None else micros(stated),
         passages=message_passages(message, chunks),
     )
+
+
+def rehashed(message: Message, identity: bytes | None) -> tuple[bytes, bytes | None]:
+    """Digest and identity of a message whose text has changed, given the identity it had."""
+    digest = _hash(message.speaker, message.content)
+    # It has one without an id of its own only where it says itself when it was said.
+    stated = None if identity is None else message.occurred_at
+    return digest, _identity(message, digest, stated)
 
 
 def _identity(message: Message, digest: bytes, stated: datetime | None) -> bytes | None:

@@ -23,9 +23,10 @@ from memstrata.text.analyse import fold, terms
 from memstrata.text.clean import shorten
 from memstrata.text.lexicon import ASKING_WORDS, HAN_STOP_WORDS, STOP_WORDS
 from memstrata.text.names import Name, names, normal_form
+from memstrata.text.recalled import own_words
 from memstrata.text.time import has_cue
 
-__all__ = ["narrate", "own_words", "sentences"]
+__all__ = ["narrate", "sentences"]
 
 _SENTENCES = (2, 5)
 _SUMMARY = 600
@@ -48,14 +49,6 @@ def narrate(messages: Sequence[Message], zone: tzinfo) -> Told:
         people=people,
         topics=topics,
     )
-
-
-_RECALLED = re.compile(r"<memory>.*?(?:</memory>|\Z)", re.DOTALL)
-
-
-def own_words(text: str) -> str:
-    """The text without blocks that were recalled from memory."""
-    return _RECALLED.sub("\n", text) if "<memory>" in text else text
 
 
 _SENTENCE_END = re.compile(
@@ -102,7 +95,9 @@ def _people(messages: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _speaker(message: Message, chinese: bool) -> str:
-    return message.name or (_ROLES.get(message.role, message.role) if chinese else message.role)
+    # On one line: a name that goes on in the next would pose as another's words.
+    named = " ".join((message.name or "").split())
+    return named or (_ROLES.get(message.role, message.role) if chinese else message.role)
 
 
 def _speakers(messages: Sequence[Message], chinese: bool) -> str:

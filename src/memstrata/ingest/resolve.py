@@ -15,12 +15,22 @@ from typing import cast, get_args
 
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import Core, KindModel, Semantic, kind_of
-from memstrata.kinds.attributes import ENDS, SUCCESSIVE
+from memstrata.kinds.attributes import ENDS, FAVOURITE, SUCCESSIVE
 from memstrata.kinds.attributes import find as find_attribute
 from memstrata.records import Evidence, Lifecycle, Record, Trust
 from memstrata.text.analyse import fold, terms
 
-__all__ = ["Standing", "accept", "core_lines", "opposed", "resolve", "restore", "same_value"]
+__all__ = [
+    "USER_NAMES",
+    "Standing",
+    "accept",
+    "core_lines",
+    "is_wish",
+    "opposed",
+    "resolve",
+    "restore",
+    "same_value",
+]
 
 _RANK: dict[str, int] = {name: -place for place, name in enumerate(get_args(Trust))}
 """The earlier in the list, the more it is trusted; `web` and `import` are alike."""
@@ -81,10 +91,33 @@ def resolve(proposals: Sequence[Proposal], related: Sequence[Record]) -> list[St
         elif isinstance(proposal.record, Semantic) and proposal.record.subject:
             if fold(proposal.record.subject) == fold(proposal.record.value or ""):
                 continue  # who is called by her name is no news
+            if _is_put_in_mouth(proposal.record):
+                continue
             _fact(proposal, _dated(proposal.record, proposal.said_at), known)
         else:
             _other(proposal, known)
     return [standing for standing in known if standing.op or standing.evidence]
+
+
+_WISHES = frozenset(
+    {"likes", "loves", "enjoys", "dislikes", "hates", "wants", "wishes", "hopes", "needs"}
+    | {"prefers", "preference"}
+)
+USER_NAMES = frozenset({"user", "the user", "用户"})
+"""What a subject that is the user is called, folded."""
+
+
+def is_wish(attribute: str | None) -> bool:
+    """Whether an attribute says what somebody wishes, likes or prefers."""
+    name = fold(attribute or "")
+    return name in _WISHES or name.startswith(FAVOURITE)
+
+
+def _is_put_in_mouth(model: Semantic) -> bool:
+    """Whether it says what the user wishes, in words that are not the user's: such text, from a
+    page or a tool, steers the agent in the user's name."""
+    subject = fold(model.subject or "").strip()
+    return model.trust != "user" and subject in USER_NAMES and is_wish(model.attribute)
 
 
 def _dated(model: Semantic, said_at: datetime) -> Semantic:
@@ -228,7 +261,7 @@ def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) ->
     if begun <= said:
         ends = standing.model.valid_to
         return said < ends if ends is not None else _holds(standing)
-    if any(rival.begin is not None and said < rival.begin < begun for rival in rivals):
+    if any(_between(said, rival, begun, model) for rival in rivals):
         return False
     if not _less_trusted(model, standing):
         before = [r for r in rivals if r.model.valid_to is not None and r.model.valid_to > said]
@@ -237,6 +270,17 @@ def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) ->
             moved.op = moved.op or "update"
             moved.reason = moved.reason or "it changed before that"
     return True
+
+
+def _between(said: datetime, rival: Standing, begun: datetime, model: Semantic) -> bool:
+    """Whether something else was so between the time a statement is of and a later one.
+
+    As in `_later`: what is said after an undated rival, with a date of before, takes its place.
+    """
+    if rival.begin is None or not said < rival.begin < begun:
+        return False
+    undated = model.valid_from != model.occurred_at and not _dates_itself(rival)
+    return not (undated and model.occurred_at is not None and _said(rival) < model.occurred_at)
 
 
 def _less_trusted(model: Semantic, standing: Standing) -> bool:
@@ -283,8 +327,8 @@ def _place_in_time(new: Standing, rivals: Sequence[Standing]) -> None:
             following.reason = following.reason or "an older fact was learned later"
     for rival in earlier:
         ends = rival.model.valid_to
-        if ends is None or ends > begin:
-            at = begin if rival.begin is None or rival.begin < begin else _said(new)
+        at = begin if rival.begin is None or rival.begin < begin else _said(new)
+        if ends is None or ends > at:
             _end(rival, at, new)
 
 

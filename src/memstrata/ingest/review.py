@@ -13,7 +13,7 @@ from memstrata.ingest.resolve import accept, opposed, restore
 from memstrata.kinds import KindModel, Semantic
 from memstrata.records import Page, Receipt, Record, Review, Scope
 from memstrata.runtime import Runtime, view_of
-from memstrata.store.ports import LinkEvidence
+from memstrata.store.ports import LinkEvidence, Write
 from memstrata.store.views import Listing
 
 __all__ = ["Decision", "decide", "waiting"]
@@ -72,14 +72,16 @@ async def decide(
     if into is not None:
         return await _merge(runtime, scope, owner, record, into, by)
     held = restore(record)
-    if changes:
-        zone = await runtime.zone_of(scope)
-        held.model = edit.changed(record, changes, zone)
-    rivals = [restore(rival) for rival in await _rivals(runtime, owner, record.id, held.model)]
     batch = edit.new_batch(runtime, "decide", by.actor)
+    sealed: list[Write] = []
+    if changes:
+        clean = await edit.changed(runtime, scope, record, changes)
+        held.model = clean.model
+        sealed = clean.sealed(runtime, batch.id, record.id)
+    rivals = [restore(rival) for rival in await _rivals(runtime, owner, record.id, held.model)]
     standing = accept(held, rivals, by.reason or "accepted")
     writes, _ = writes_for(runtime, owner, batch.id, standing)
-    return await edit.commit(runtime, owner, batch, writes)
+    return await edit.commit(runtime, owner, batch, [*writes, *sealed])
 
 
 async def _merge(

@@ -12,10 +12,13 @@ import anyio
 import anyio.to_thread
 
 from memstrata.errors import InvalidInput, StoreUnavailable
+from memstrata.ingest.distil import narrator
 from memstrata.ingest.work import drain
 from memstrata.passages import limits_of, passages_of
 from memstrata.records import Message, Record, Scope
 from memstrata.runtime import Runtime, new_id, scope_of, zone_named
+from memstrata.safety.incoming import admitted
+from memstrata.store.loading import Loading
 from memstrata.store.ports import NewBatch, Passage
 from memstrata.store.rows import dumps
 from memstrata.store.transfer import PARTS, Carried, Loadable, read_row
@@ -88,6 +91,7 @@ async def load(runtime: Runtime, path: Path) -> int:
         return passages_of(value, limits)
 
     count = 0
+    using: dict[Scope, Loading] = {}
     groups = _groups(path)
     while (group := await anyio.to_thread.run_sync(next, groups, None)) is not None:
         header, rows = group
@@ -96,7 +100,10 @@ async def load(runtime: Runtime, path: Path) -> int:
             user = Scope(tenant=scope.tenant, user_id=scope.user_id)
             await runtime.store.set_user(user, header.get("timezone"), header.get("locale"))
             runtime.zones.pop(user, None)
-        stored = await runtime.store.load_rows(scope, rows, index, runtime.now())
+        if scope not in using:
+            using[scope] = Loading(index, narrator(await runtime.zone_of(scope)))
+        clean, found = await admitted(runtime, scope, rows)
+        stored = await runtime.store.load_rows(scope, clean, using[scope], runtime.now(), found)
         count += stored
         if stored and runtime.model is not None:
             await _embed(runtime, scope)

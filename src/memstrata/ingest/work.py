@@ -86,7 +86,7 @@ async def _embed_pending(runtime: Runtime, lease: Lease) -> int:
     return calls
 
 
-def _embed(embedder: Embedder, items: Sequence[Pending]) -> list[tuple[int, bytes]]:
+def _embed(embedder: Embedder, items: Sequence[Pending]) -> list[tuple[Pending, bytes]]:
     texts = [embedded_text(item) for item in items]
     distinct = list(dict.fromkeys(texts))
     vectors = np.asarray(embedder.embed_passages(distinct), dtype=np.float32)
@@ -96,4 +96,4 @@ def _embed(embedder: Embedder, items: Sequence[Pending]) -> list[tuple[int, byte
             "numbers that are not finite: check the model, then retry the batch"
         )
     rows = {text: row.astype("<f2").tobytes() for text, row in zip(distinct, vectors, strict=True)}
-    return [(item.seq, rows[text]) for item, text in zip(items, texts, strict=True)]
+    return [(item, rows[text]) for item, text in zip(items, texts, strict=True)]

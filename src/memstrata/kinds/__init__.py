@@ -55,20 +55,17 @@ def _is_mapping(value: object) -> bool:
 def parse(record: KindModel | Mapping[str, Any]) -> KindModel:
     """Validate a record given as a kind's model or as a mapping with a `kind` key."""
     if isinstance(record, KindModel):
-        parsed = record
-    else:
-        if not _is_mapping(record):
-            raise InvalidInput(
-                f"a record is a mapping with a 'kind', or its model, not {type(record).__name__}"
-            )
-        if "kind" not in record:
-            raise InvalidInput(f"the record has no 'kind': give one of {', '.join(KINDS)}")
-        try:
-            parsed = kind_of(record["kind"]).model_validate(dict(record))
-        except ValidationError as error:
-            raise InvalidInput(explain(error)) from error
-    parsed.admit()
-    return parsed
+        return record
+    if not _is_mapping(record):
+        raise InvalidInput(
+            f"a record is a mapping with a 'kind', or its model, not {type(record).__name__}"
+        )
+    if "kind" not in record:
+        raise InvalidInput(f"the record has no 'kind': give one of {', '.join(KINDS)}")
+    try:
+        return kind_of(record["kind"]).model_validate(dict(record))
+    except ValidationError as error:
+        raise InvalidInput(explain(error)) from error
 
 
 def describe() -> list[dict[str, Any]]:

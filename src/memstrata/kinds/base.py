@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -41,7 +41,8 @@ class KindModel(BaseModel):
     A naive date-time is read in the user's time zone by the verb that takes the record.
     """
 
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    # An error must not repeat what it was given: it may be a secret.
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, hide_input_in_errors=True)
 
     name_of_kind: ClassVar[str]
     code: ClassVar[int]
@@ -80,6 +81,10 @@ class KindModel(BaseModel):
 
     def admit(self) -> None:
         """Raise our error if a record like this cannot be stored at all."""
+
+    def take_secret(self) -> tuple[Self, str | None]:
+        """The record as it is stored, and what of it must be sealed (None: nothing)."""
+        return self, None
 
     def heading(self) -> str:
         """A short title, made from the fields."""

@@ -6,10 +6,13 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from memstrata.errors import InvalidInput
 from memstrata.kinds.base import KindModel
 from memstrata.records import Record
 
 __all__ = ["Core"]
+
+_FOREIGN = ("tool", "web")
 
 
 class Core(KindModel):
@@ -36,6 +39,13 @@ class Core(KindModel):
                 f"{len(self.value)}: shorten the value or raise `limit`"
             )
         return self
+
+    def admit(self) -> None:
+        if self.trust in _FOREIGN:
+            raise InvalidInput(
+                f"core memory does not rest on what a {self.trust} says alone: let the user say "
+                "it, or write it in their name"
+            )
 
     def heading(self) -> str:
         return self.title or self.label

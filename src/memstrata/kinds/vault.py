@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from memstrata.errors import VaultUnavailable
+from memstrata.errors import InvalidInput
 from memstrata.kinds.base import KindModel
+from memstrata.records import Record
 
 __all__ = ["Vault"]
 
@@ -15,30 +16,56 @@ _READABLE = frozenset({"contact", "bookmark"})
 
 
 class Vault(KindModel):
-    """One entry. Contacts and bookmarks are readable; everything else must be sealed."""
+    """One entry. Of contacts and bookmarks all can be read; of all else the secret is sealed."""
 
     name_of_kind: ClassVar[str] = "vault"
     code: ClassVar[int] = 5
     prefix: ClassVar[str] = "vault"
     block: ClassVar[str] = "knowledge_vault"
-    rule: ClassVar[str] = "an update makes a new version; what must be sealed is refused"
+    rule: ClassVar[str] = "an update makes a new version; rotation destroys the old secret"
 
     kind: Literal["vault"] = "vault"
     entry_type: str = Field(min_length=1)
     source: str | None = None
     caption: str = Field(min_length=1)
-    secret: str | None = None
+    secret: Annotated[str, StringConstraints(strip_whitespace=False)] | None = None
+    sealed: Literal[True] | None = None
+    """Whether the secret is kept apart, sealed; set by memstrata."""
 
     def admit(self) -> None:
-        if self.entry_type not in _READABLE:
-            raise VaultUnavailable(
-                f"a vault entry of type {self.entry_type!r} must be sealed, and this version has "
-                "no sealing yet: nothing was stored; keep the secret where it is, or store a "
-                "'contact' or 'bookmark'"
+        if self.entry_type in _READABLE:
+            if self.sealed:
+                raise InvalidInput(
+                    f"what is sealed cannot be kept as a {self.entry_type}: release it first"
+                )
+        elif self.secret is not None or not self.sealed:
+            raise InvalidInput(
+                "the secret of a vault entry is not changed by an update: rotate it, or put a new "
+                "entry"
             )
+
+    def take_secret(self) -> tuple[Self, str | None]:
+        if self.sealed:
+            raise InvalidInput("`sealed` is set by memstrata: give the secret, and it is sealed")
+        if self.entry_type in _READABLE:
+            return self, None
+        if not self.secret:
+            raise InvalidInput(
+                f"a vault entry of type {self.entry_type!r} needs its secret; a 'contact' or a "
+                "'bookmark' does not"
+            )
+        sealed: dict[str, object] = {"secret": None, "sealed": True}
+        if "sensitivity" not in self.model_fields_set:
+            sealed["sensitivity"] = "medium"
+        return self.model_copy(update=sealed), self.secret
 
     def heading(self) -> str:
         return self.title or self.caption
 
     def body(self) -> str:
         return "\n".join(filter(None, [self.caption, self.secret]))
+
+    @classmethod
+    def render(cls, record: Record) -> str:
+        sealed = " (sealed; only a reveal shows it)" if record.fields.get("sealed") else ""
+        return record.text + sealed

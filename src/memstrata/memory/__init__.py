@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from memstrata.arguments import check_words
 from memstrata.memory.browse import Browsing
 from memstrata.memory.operate import Operating
 from memstrata.memory.recall import Recalling
 from memstrata.memory.remember import Remembering
+from memstrata.memory.vault import AsyncVault
 
 __all__ = ["AsyncMemory"]
 
@@ -18,6 +20,22 @@ class AsyncMemory(Remembering, Recalling, Browsing, Operating):
     read in the user's zone.
     """
 
-    def scoped(self, *, user_id: str | None = None, agent_id: str | None = None) -> AsyncMemory:
-        """The same memory for one user or agent, so that calls need not name it."""
-        return AsyncMemory(self._runtime, self._scope(user_id, agent_id))
+    def scoped(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str | None = None,
+    ) -> AsyncMemory:
+        """The same memory for one user or agent, so that calls need not name it.
+
+        `actor` is who reads, for the audit log; by default the agent, else "user".
+        """
+        scope = self._scope(user_id, agent_id)
+        who = self._actor if actor is None else check_words("actor", actor)
+        return AsyncMemory(self._runtime, scope, who)
+
+    @property
+    def vault(self) -> AsyncVault:
+        """What is sealed, and the verbs for it."""
+        return AsyncVault(self._runtime, self._bound, self._actor)

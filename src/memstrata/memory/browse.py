@@ -55,6 +55,7 @@ class Browsing(Handle):
         found = (await self._runtime.store.get(view_of(scope), [key])).get(key)
         if found is None:
             raise NotFound(f"no message, record or episode {key} in this scope")
+        await self._note_reads("get", scope, [found])
         return found
 
     async def list(
@@ -77,7 +78,9 @@ class Browsing(Handle):
             kinds=tuple(KINDS) if kinds is None else check_choices("kinds", kinds, KINDS),
             lifecycles=check_choices("lifecycles", lifecycles, (*_STANDING, "retired")),
         )
-        return await self._runtime.store.list_records(view_of(scope), listing)
+        page = await self._runtime.store.list_records(view_of(scope), listing)
+        await self._note_reads("list", scope, page.items)
+        return page
 
     async def messages(
         self,
@@ -170,7 +173,9 @@ class Browsing(Handle):
             kinds=tuple(KINDS),
             lifecycles=("review",),
         )
-        return await reviewing.waiting(self._runtime, scope, listing)
+        page = await reviewing.waiting(self._runtime, scope, listing)
+        await self._note_reads("review", scope, (item.record for item in page.items))
+        return page
 
     async def history(
         self, id: str, *, user_id: str | None = None, agent_id: str | None = None
@@ -179,4 +184,5 @@ class Browsing(Handle):
         scope = self._scope(user_id, agent_id)
         key = check_key("id", id)
         log = await self._runtime.store.history(view_of(scope), key)
+        await self._note_reads("history", scope, (change.after for change in log[-1:]))
         return log or [adding.appended(await self.get(key, user_id=user_id, agent_id=agent_id))]

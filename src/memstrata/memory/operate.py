@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memstrata.arguments import (
     check_choices,
+    check_flag,
     check_id,
     check_key,
     check_limit,
     check_number,
     check_path,
     check_text,
+    check_texts,
+    moment,
+    signed,
 )
 from memstrata.doctor import examine
 from memstrata.errors import InvalidInput, ScopeRequired
@@ -20,14 +26,12 @@ from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import transfer
 from memstrata.kinds import describe
-from memstrata.records import (
-    Batch,
-    Page,
-    Scope,
-)
+from memstrata.records import AuditEntry, Batch, Exposure, Page, Scope, micros
 from memstrata.runtime import view_of, zone_named
-from memstrata.store.ports import View
-from memstrata.store.views import Listing
+from memstrata.safety.scan import audit_secrets
+from memstrata.safety.traces import left_of
+from memstrata.store.audit import Entry
+from memstrata.store.views import EVER, Listing
 
 __all__ = ["Operating"]
 
@@ -111,15 +115,80 @@ class Operating(Handle):
         """How much a scope holds, what waits, and bytes on disk."""
         return await self._runtime.store.stats(view_of(self._scope(user_id, agent_id)))
 
-    async def verify(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[str]:
+    async def verify(
+        self,
+        *,
+        erased: Sequence[str] | None = None,
+        text: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> list[str]:
         """What is wrong with the store, in words; an empty list when it is sound.
 
-        Without a scope the whole store is checked.
+        Without a scope the whole store is checked. With `erased`, whether anything is left of
+        these ids, and with `text`, of this text, in any row, free page or journal of the files.
         """
-        view: View | None = None
-        if user_id is not None or agent_id is not None or self._bound is not None:
-            view = view_of(self._scope(user_id, agent_id))
+        if erased is not None or text is not None:
+            if self._bound is not None:
+                raise InvalidInput(
+                    "this handle is bound to one scope: what was erased is looked for in the whole "
+                    "file, with the store's own handle"
+                )
+            ids = check_texts("erased", erased or ())
+            sought = None if text is None else check_text("text", text)
+            return await left_of(self._runtime, ids, sought)
+        scope = self._scope_or_all(user_id, agent_id)
+        view = None if scope is None else view_of(scope)
         return await self._runtime.store.verify(view, self._runtime.tenant)
+
+    async def audit(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Who did what with what is protected, and why, newest first; never what it says.
+
+        Without a scope the whole store's log.
+        """
+        scope = self._scope_or_all(user_id, agent_id)
+        zone = self._runtime.zone if scope is None else await self._runtime.zone_of(scope)
+        start, end = moment("since", since, zone), moment("until", until, zone)
+        listing = Listing(
+            limit=check_limit("limit", limit),
+            cursor=cursor,
+            since=EVER[0] if start is None else micros(start),
+            until=EVER[1] if end is None else micros(end),
+        )
+        return await self._runtime.store.audit(self._runtime.tenant, scope, listing)
+
+    async def audit_secrets(
+        self,
+        *,
+        seal: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str = "user",
+        reason: str = "",
+    ) -> list[Exposure]:
+        """Look through all that is stored for secrets in plain text, and say where they stand.
+
+        `seal` moves them to the vault, out of every version and index. Without a scope the whole
+        store is looked through.
+        """
+        scope = self._scope_or_all(user_id, agent_id)
+        seal = check_flag("seal", seal)
+        return await audit_secrets(self._runtime, scope, seal=seal, by=signed(actor, reason))
+
+    def _scope_or_all(self, user_id: str | None, agent_id: str | None) -> Scope | None:
+        """The scope a call names; None for the whole store."""
+        if user_id is None and agent_id is None and self._bound is None:
+            return None
+        return self._scope(user_id, agent_id)
 
     async def doctor(self) -> list[dict[str, Any]]:
         """Try every part and say in words what works and what does not."""
@@ -136,10 +205,12 @@ class Operating(Handle):
 
         Without a scope the whole store is written.
         """
-        scope: Scope | None = None
-        if user_id is not None or agent_id is not None or self._bound is not None:
-            scope = self._scope(user_id, agent_id)
-        return await transfer.dump(self._runtime, scope, check_path("path", path))
+        scope = self._scope_or_all(user_id, agent_id)
+        target = check_path("path", path)
+        who = self._actor or (scope and scope.agent_id) or "user"
+        entry = Entry(self._runtime.now(), who, "export")  # on record before it is done
+        await self._runtime.store.note(scope or Scope(tenant=self._runtime.tenant), entry)
+        return await transfer.dump(self._runtime, scope, target)
 
     async def load(self, path: str | Path) -> int:
         """Read a file written by `dump`; rows that are there already are left alone.

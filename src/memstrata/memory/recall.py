@@ -92,7 +92,9 @@ class Recalling(Handle):
             threshold=check_number("threshold", threshold, most=1.0),
             explain=check_flag("explain", explain),
         )
-        return await finding.find(self._runtime, scope, asked)
+        results = await finding.find(self._runtime, scope, asked)
+        await self._note_reads("search", scope, (hit.record for hit in results))
+        return results
 
     async def context(
         self,
@@ -111,7 +113,7 @@ class Recalling(Handle):
         """
         scope = self._scope(user_id, agent_id)
         zone = await self._runtime.zone_of(scope)
-        return await contexts.build(
+        built, shown = await contexts.build(
             self._runtime,
             scope,
             contexts.Asked(
@@ -122,6 +124,8 @@ class Recalling(Handle):
                 now=moment("now", now, zone) or self._runtime.clock(),
             ),
         )
+        await self._note_reads("context", scope, shown)
+        return built
 
     async def timeline(
         self,

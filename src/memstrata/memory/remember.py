@@ -21,6 +21,7 @@ from memstrata.arguments import (
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import edit, review
+from memstrata.ingest import undo as undoing
 from memstrata.ingest.review import Decision
 from memstrata.kinds import KINDS, KindModel
 from memstrata.records import (
@@ -184,7 +185,7 @@ class Remembering(Handle):
         scope = self._scope(user_id, agent_id)
         target = check_key("batch_or_change", batch_or_change)
         cascade = check_flag("cascade", cascade)
-        receipt = await edit.undo(
+        receipt = await undoing.undo(
             self._runtime, scope, target, cascade=cascade, by=signed(actor, "")
         )
         return await adding.settle(self._runtime, scope, receipt)
@@ -199,11 +200,13 @@ class Remembering(Handle):
         dry_run: bool = False,
         user_id: str | None = None,
         agent_id: str | None = None,
+        actor: str = "user",
+        reason: str = "",
     ) -> ErasureReceipt:
         """Erase for good what one of `ids`, `filters`, `session_id` or `everything` names.
 
-        Records that rest on an erased message go too. It cannot be undone; `dry_run` says what
-        would go.
+        Records that rest on an erased message go too, and what else they rested on is distilled
+        again. It cannot be undone; `dry_run` says what would go.
         """
         scope = self._scope(user_id, agent_id)
         return await erase.forget(
@@ -215,5 +218,6 @@ class Remembering(Handle):
                 session_id=check_id("session_id", session_id),
                 everything=check_flag("everything", everything),
                 dry_run=check_flag("dry_run", dry_run),
+                by=signed(actor, reason),
             ),
         )

@@ -48,8 +48,11 @@ def _question(query: object) -> str:
     return question.strip()
 
 
-async def build(runtime: Runtime, scope: Scope, asked: Asked) -> Context:
-    """Core memory whole, then what the last turns call for, within the budget."""
+async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, list[Record]]:
+    """Core memory whole, then what the last turns call for, within the budget.
+
+    Beside the prompt the records that stand in it.
+    """
     started = anyio.current_time()
     question = _question(asked.query)
     hits = await _always(runtime, scope, asked)
@@ -72,13 +75,16 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> Context:
     made = assemble(hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone)
     plan = make_plan(question, now=asked.now, zone=asked.zone, speakers={})
     spent = (anyio.current_time() - started) * 1000
-    return made.model_copy(
+    inside = {item.id for item in made.items}
+    shown = [hit.record for hit in hits if hit.record is not None and hit.id in inside]
+    context = made.model_copy(
         update={
             "topics": [word.term for word in plan.words],
             "window": _window(plan.window, plan.window_text),
             "ledger": Ledger(embedding_calls=calls, milliseconds=spent),
         }
     )
+    return context, shown
 
 
 def _window(window: tuple[int, int] | None, text: str | None) -> TimeSpan | None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
+from memstrata.arguments import Signature
 from memstrata.errors import InvalidInput, NotFound
+from memstrata.ingest import add as adding
 from memstrata.ingest.distil import narrator
-from memstrata.records import ErasureReceipt, Scope
-from memstrata.runtime import Runtime
-from memstrata.store.erase import Selection
+from memstrata.passages import limits_of
+from memstrata.records import ErasureReceipt, Receipt, Scope
+from memstrata.runtime import Runtime, new_id
+from memstrata.safety.rewriting import Unnaming, indexed_in, rewritten
+from memstrata.store.erase import Erased, Order, Selection
 from memstrata.store.filters import All, Filter
+from memstrata.store.ports import NewBatch
+from memstrata.store.tombstones import SALT_BYTES
 
 __all__ = ["Request", "forget"]
+
+_STANDS = (
+    "the rows are gone; their bytes still stand in the journal, because a reader holds an older "
+    "view or the disk refused: forget again, or close every handle, to empty it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +35,7 @@ class Request:
     session_id: str | None
     everything: bool
     dry_run: bool
+    by: Signature
 
 
 async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureReceipt:
@@ -35,20 +48,57 @@ async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureRec
     if request.where == All(()):
         raise InvalidInput("an empty filter would forget everything: pass everything=True for that")
     selection = Selection(request.ids, request.where, request.session_id, request.everything)
-    narrate = narrator(await runtime.zone_of(scope))
-    erased, clean = await runtime.store.erase(scope, selection, narrate, dry_run=request.dry_run)
+    zone = await runtime.zone_of(scope)
+    order = Order(
+        batch=NewBatch(new_id("batch"), "forget", request.by.actor, runtime.now()),
+        salt=os.urandom(SALT_BYTES),
+        narrate=narrator(zone),
+        unnamed=(
+            lambda page, ids: rewritten(page, Unnaming(ids), zone),
+            indexed_in(limits_of(runtime.embedder)),
+        ),
+        reason=request.by.reason,
+        embeds=runtime.model is not None,
+    )
+    erased, clean = await runtime.store.erase(scope, selection, order, dry_run=request.dry_run)
     if request.ids and not erased.ids:
         named = ", ".join(key[:40] for key in request.ids[:5])
         raise NotFound(f"none of these ids is in this scope: {named}")
+    left = None if clean else _STANDS
+    if erased.state is not None:
+        undone = await _rebuild(runtime, scope, order.batch.id, erased)
+        left = "; ".join(filter(None, (left, undone))) or None
     return ErasureReceipt(
-        state="dry_run" if request.dry_run else "done" if clean else "pending",
-        reason=None
-        if clean
-        else "the rows are gone; their bytes still stand in the journal, because a reader holds an "
-        "older view or the disk refused: forget again, or close every handle, to empty it",
+        batch_id="" if erased.state is None else order.batch.id,
+        state="dry_run" if request.dry_run else "pending" if left else "done",
+        reason=left,
         messages=erased.messages,
         records=erased.records,
         versions=erased.versions,
         chunks=erased.chunks,
         ids=list(erased.ids),
+        rebuilding=erased.rebuilding,
+        notes=_notes(erased, scope),
     )
+
+
+async def _rebuild(runtime: Runtime, scope: Scope, batch_id: str, erased: Erased) -> str | None:
+    """Distil again what stays and was evidence of something erased; why not, if it cannot be."""
+    if erased.state is None:
+        return None
+    receipt = Receipt(batch_id=batch_id, state=erased.state)
+    receipt = await adding.settle(runtime, scope, receipt)
+    if receipt.state == "done":
+        return None
+    return (
+        f"everything named is erased; what stays is not made anew from it yet ({receipt.reason}): "
+        f"retry batch {batch_id}"
+    )
+
+
+def _notes(erased: Erased, scope: Scope) -> list[str]:
+    return [
+        f"agent {agent!r} has memory of its own of user {scope.user_id!r}, which this call does "
+        "not reach: forget everything with that agent_id too"
+        for agent in erased.agents
+    ]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from memstrata.errors import Conflict
 from memstrata.records import Scope
 from memstrata.store.items import own_header, speaker_hash
 from memstrata.store.ports import Appended, Draft, NewBatch, Passage, Row, Tx
 from memstrata.store.rows import dumps, message_params, scope_params, signed
+from memstrata.store.tombstones import Tombstones, Turn, mark
 
 __all__ = ["add_batch", "append", "ensure_scope", "find_scope", "item_rows", "overlaps", "reserve"]
+
+_FORGOTTEN = (
+    "the message was forgotten since it was first sent, and a replay does not bring it back; a new "
+    "statement of it is stored"
+)
 
 
 def find_scope(tx: Tx, scope: Scope) -> int | None:
@@ -60,21 +67,27 @@ def append(tx: Tx, scope: Scope, batch: NewBatch, drafts: Sequence[Draft]) -> Ap
     """Store the drafts that are new, with their items, and the batch.
 
     The same idempotency key, or the same whole batch without a session, gives the earlier batch.
+    What was erased is not stored again by a replay; a new statement of it is.
     """
     number = ensure_scope(tx, scope, batch.at)
+    buried = Tombstones(tx, number)
     if (earlier := _earlier(tx, number, batch, drafts)) is not None:
         return earlier
+    if (forgotten := _forgotten(buried, batch, drafts)) is not None:
+        return forgotten
     ids: dict[int, str] = {}
     known: dict[int, str] = {}
-    fresh = _unknown(tx, number, drafts, ids, known)
-    add_batch(tx, number, batch)
+    fresh = _unknown(tx, number, drafts, buried, ids, known)
+    # Nothing is known by the hash of a batch that brought nothing, and erasing would not find it.
+    digest = batch.digest if fresh or batch.idempotency_key else None
+    add_batch(tx, number, replace(batch, digest=digest), brought=len(fresh))
     _insert(tx, number, fresh)
     ids.update({draft.index: draft.message.id for draft in fresh})
     return Appended(batch.id, batch.state, ids, known)
 
 
-def add_batch(tx: Tx, number: int, batch: NewBatch) -> None:
-    """Note the call that writes."""
+def add_batch(tx: Tx, number: int, batch: NewBatch, *, brought: int = 0) -> None:
+    """Note the call that writes, and how many messages it brings."""
     tx.run(
         "batch_add",
         {
@@ -84,6 +97,7 @@ def add_batch(tx: Tx, number: int, batch: NewBatch) -> None:
             "actor": batch.actor,
             "state": batch.state,
             "request": dumps(batch.request) if batch.request else None,
+            "brought": brought,
             "digest": batch.digest,
             "idempotency_key": batch.idempotency_key,
             "at": batch.at,
@@ -113,6 +127,35 @@ def _earlier(tx: Tx, number: int, batch: NewBatch, drafts: Sequence[Draft]) -> A
         for draft in drafts
     }
     return Appended(str(row[0]), row[1], ids, known, repeated=True)
+
+
+def _forgotten(buried: Tombstones, batch: NewBatch, drafts: Sequence[Draft]) -> Appended | None:
+    """The batch that brought the same and was erased; `Conflict` as if it were there."""
+    if not buried or batch.digest is None:
+        return None
+    key = batch.idempotency_key
+    same = buried.find("batch", [batch.digest])
+    if key is not None:
+        keys = buried.find("key", [key])
+        if not keys:
+            return None
+        if not same:
+            raise Conflict(
+                f"idempotency_key {key!r} was used for other content (batch {keys[key]}, whose "
+                "content was forgotten): use a new key for new content"
+            )
+        return _nothing(keys[key], drafts)
+    if not same or any(draft.message.session_id is not None for draft in drafts):
+        return None
+    return _nothing(same[batch.digest], drafts)
+
+
+def _nothing(batch_id: str, drafts: Sequence[Draft]) -> Appended:
+    why = (
+        f"the same content was stored before, as batch {batch_id}, and forgotten since: it is not "
+        "stored again; to state it anew, say it in a session or at a time of its own"
+    )
+    return Appended(batch_id, "done", {}, {d.index: why for d in drafts}, repeated=True)
 
 
 def _repeated(
@@ -155,13 +198,23 @@ def _in_session(tx: Tx, number: int, drafts: Sequence[Draft]) -> dict[bytes, str
 
 
 def _unknown(
-    tx: Tx, number: int, drafts: Sequence[Draft], ids: dict[int, str], known: dict[int, str]
+    tx: Tx,
+    number: int,
+    drafts: Sequence[Draft],
+    buried: Tombstones,
+    ids: dict[int, str],
+    known: dict[int, str],
 ) -> list[Draft]:
     """The drafts that are not stored yet; the others are noted in `ids` and `known`."""
-    rest = _after_overlap(tx, number, drafts, ids, known)
+    rest = _after_overlap(tx, number, drafts, buried, ids, known)
     stored = _identified(tx, number, rest)
+    identities = {d.identity for d in rest if d.identity is not None and d.identity not in stored}
+    forgotten = buried.find("identity", identities)
     fresh: list[Draft] = []
     for draft in rest:
+        if draft.identity is not None and draft.identity in forgotten:
+            known[draft.index] = _FORGOTTEN
+            continue
         if draft.identity is None or draft.identity not in stored:
             fresh.append(draft)
             if draft.identity is not None:
@@ -179,42 +232,87 @@ def _unknown(
 
 
 def _after_overlap(
-    tx: Tx, number: int, drafts: Sequence[Draft], ids: dict[int, str], known: dict[int, str]
+    tx: Tx,
+    number: int,
+    drafts: Sequence[Draft],
+    buried: Tombstones,
+    ids: dict[int, str],
+    known: dict[int, str],
 ) -> list[Draft]:
     session = drafts[0].message.session_id if drafts else None
     if session is None or all(draft.identity is not None for draft in drafts):
         return list(drafts)
     talk = [draft for draft in drafts if draft.message.role != "system"]
-    _prompts(tx, number, drafts if talk else [], ids, known)
+    _prompts(tx, number, drafts if talk else [], buried, ids, known)
     sent = talk or drafts
     params = {"scope": number, "session_id": session, "count": len(sent), "prompts": not talk}
-    tail = tx.rows("session_tail", params)[::-1]
-    lengths = overlaps([bytes(row[0]) for row in tail], [draft.digest for draft in sent])
-    length = next((n for n in lengths if _agree(tail[len(tail) - n :], sent)), 0)
-    for draft, row in zip(sent[:length], tail[len(tail) - length :], strict=True):
-        ids[draft.index] = str(row[1])
-        known[draft.index] = "the message is part of the session's stored history"
+    live = [_Live(*row) for row in tx.rows("session_tail", params)[::-1]]
+    tails: list[Sequence[_Live | Turn]] = [live]
+    if buried and (turns := buried.turns(session, len(sent), prompts=not talk)):
+        # Who sends the history may have dropped what was forgotten from it, or not.
+        tails.append(sorted([*live, *turns], key=lambda turn: turn.place)[-len(sent) :])
+    overlap = max((_overlap(tail, sent) for tail in tails), key=len)
+    for draft, turn in zip(sent, overlap, strict=False):
+        if isinstance(turn, _Live):
+            ids[draft.index] = turn.id
+            known[draft.index] = "the message is part of the session's stored history"
+        else:
+            known[draft.index] = _FORGOTTEN
     return [draft for draft in drafts if draft.index not in known]
 
 
-def _agree(stored: Sequence[Row], sent: Sequence[Draft]) -> bool:
-    """Whether none of the sent has an id or a time of its own that is not the stored one's."""
-    return all(
-        row[2] is None or draft.identity is None or bytes(row[2]) == draft.identity
-        for row, draft in zip(stored, sent, strict=False)
-    )
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A turn of a session that is stored."""
+
+    place: int
+    digest: bytes
+    id: str
+    identity: bytes | None
+
+    def agrees(self, identity: bytes | None) -> bool:
+        return self.identity is None or identity is None or self.identity == identity
+
+
+def _overlap(tail: Sequence[_Live | Turn], sent: Sequence[Draft]) -> Sequence[_Live | Turn]:
+    """The longest end of a session with which what is sent begins.
+
+    None of the sent has an id or a time of its own that is not the stored one's. A single turn
+    that was erased, and nothing else, is no replay: who says it again states it anew.
+    """
+    digests = {draft.digest for draft in sent}
+    keys = {(turn.salt, turn.what) for turn in tail if isinstance(turn, Turn)}
+    said = {mark(*key, digest): digest for key in keys for digest in digests}
+    stored = [t.digest if isinstance(t, _Live) else said.get(t.mark, b"") for t in tail]
+    for length in overlaps(stored, [draft.digest for draft in sent]):
+        end = tail[len(tail) - length :]
+        agree = all(t.agrees(d.identity) for t, d in zip(end, sent, strict=False))
+        if agree and not (length == 1 and isinstance(end[0], Turn)):
+            return end
+    return ()
 
 
 def _prompts(
-    tx: Tx, number: int, drafts: Sequence[Draft], ids: dict[int, str], known: dict[int, str]
+    tx: Tx,
+    number: int,
+    drafts: Sequence[Draft],
+    buried: Tombstones,
+    ids: dict[int, str],
+    known: dict[int, str],
 ) -> None:
     """Note the system prompts that the session has: they are sent again before every window."""
     prompts = [d for d in drafts if d.message.role == "system" and d.identity is None]
+    if not prompts:
+        return
     stored = _in_session(tx, number, prompts)
+    session = prompts[0].message.session_id or ""
+    erased = buried.prompts(session, {d.digest for d in prompts if d.digest not in stored})
     for draft in prompts:
         if draft.digest in stored:
             ids[draft.index] = stored[draft.digest]
             known[draft.index] = "the session has this system prompt already"
+        elif draft.digest in erased:
+            known[draft.index] = _FORGOTTEN
 
 
 def _insert(tx: Tx, number: int, drafts: Sequence[Draft]) -> None:

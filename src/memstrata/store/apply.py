@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from memstrata.errors import Conflict, NotFound
-from memstrata.records import Change, Evidence, Record, Scope, micros
+from memstrata.records import BatchState, Change, Evidence, Record, Scope, micros
 from memstrata.store.append import add_batch, ensure_scope, item_rows, reserve
+from memstrata.store.audit import Entry, note
 from memstrata.store.episodes import retell
 from memstrata.store.items import HIDDEN, close_header, flag_header
 from memstrata.store.ports import (
@@ -15,6 +17,7 @@ from memstrata.store.ports import (
     LinkEvidence,
     Narrate,
     NewBatch,
+    PutSecret,
     PutVersion,
     ShowMessages,
     Tx,
@@ -23,9 +26,13 @@ from memstrata.store.ports import (
 )
 from memstrata.store.rows import change_from, dumps, record_params
 
-__all__ = ["apply", "carry_out"]
+__all__ = ["SecretKnown", "apply", "carry_out"]
 
 STANDING = ("current", "review")
+
+
+class SecretKnown(Conflict):
+    """Another entry, written meanwhile, holds the same secret."""
 
 
 class _Apply:
@@ -154,10 +161,26 @@ class _Apply:
 
     def unlink_evidence(self, write: UnlinkEvidence) -> None:
         sources = dumps(list(write.sources))
-        params = self.params(record_id=write.record_id, sources=sources)
+        params = self.params(record_id=write.record_id, sources=sources, at=self.batch.at)
         if not self.tx.run("evidence_drop", params):
             raise Conflict(f"record {write.record_id} has none of this evidence any more")
         self.note("unlink", write.record_id, write.reason, evidence=sources)
+
+    def put_secret(self, write: PutSecret) -> None:
+        """Seal what belongs to an entry; `SecretKnown` if another one that stands has it."""
+        known = self.tx.rows("secret_known", self.params(marks=dumps([write.mark.hex()])))
+        others = bool(known) and known[0][2] == "sealed" and known[0][1] != write.record_id
+        if others and not write.known:
+            raise SecretKnown(f"this secret is in the vault already, as {known[0][1]}")
+        entry = self.params(record_id=write.record_id)
+        if write.op:
+            self.tx.run("secret_refit", {**entry, "fingerprint": write.fingerprint})
+            self.tx.run("secret_marks_replace", entry)
+            self.note(write.op, write.record_id, write.reason)
+        sealed = {"key_id": write.key_id, "sealed": write.sealed, "at": self.batch.at}
+        self.tx.run("secret_put", {**entry, **sealed})
+        if not others:
+            self.tx.run("secret_mark_put", {**entry, "mark": write.mark})
 
     def show_messages(self, write: ShowMessages) -> None:
         batch = self.params(batch_id=write.batch_id)
@@ -172,11 +195,17 @@ class _Apply:
             state = "shown" if write.visible else "hidden"
             raise Conflict(f"the messages of batch {write.batch_id} are {state} already, or gone")
         self.rewrite(seqs, lambda h: flag_header(h, HIDDEN, on=not write.visible))
-        state = {"id": write.batch_id, "reason": None, "at": self.batch.at}
-        self.tx.run(
-            "batch_state", self.params(state="done" if write.visible else "undone", **state)
-        )
+        state = self.shown_state(write.batch_id) if write.visible else "undone"
+        ended = {"id": write.batch_id, "state": state, "reason": None, "at": self.batch.at}
+        self.tx.run("batch_state", self.params(**ended))
         self.note(write.op, write.batch_id, write.reason)
+
+    def shown_state(self, batch_id: str) -> BatchState:
+        """What is brought back before it was ever distilled waits for that again."""
+        task = self.tx.one("batch_task", self.params(id=batch_id))
+        _, request, distilled, _ = task or ("", None, 1, "")
+        wanted = json.loads(request or "{}").get("infer", True)
+        return "done" if distilled or not wanted else "pending"
 
     def write_log(self) -> list[Change]:
         first = reserve(self.tx, len(self.log)) if self.log else 0
@@ -204,6 +233,7 @@ def apply(
     number = ensure_scope(tx, scope, batch.at)
     add_batch(tx, number, batch)
     changes = carry_out(tx, number, batch, writes)
+    _note_secrets(tx, scope, batch, writes)
     if narrate is not None:
         for write in writes:
             if isinstance(write, ShowMessages):
@@ -211,6 +241,15 @@ def apply(
                 rows = tx.rows("episode_of_batch", params)
                 retell(tx, scope, number, [int(row[0]) for row in rows], narrate)
     return changes
+
+
+def _note_secrets(tx: Tx, scope: Scope, batch: NewBatch, writes: Sequence[Write]) -> None:
+    secrets = [write for write in writes if isinstance(write, PutSecret)]
+    for write in secrets:
+        if write.op:
+            note(tx, scope, Entry(batch.at, batch.actor, write.op, write.record_id, write.reason))
+    if sealed := sum(not write.op for write in secrets):
+        note(tx, scope, Entry(batch.at, batch.actor, "seal", detail={"secrets": sealed}))
 
 
 def carry_out(tx: Tx, number: int, batch: NewBatch, writes: Sequence[Write]) -> list[Change]:
@@ -226,6 +265,8 @@ def carry_out(tx: Tx, number: int, batch: NewBatch, writes: Sequence[Write]) -> 
                 work.link_evidence(write)
             case UnlinkEvidence():
                 work.unlink_evidence(write)
+            case PutSecret():
+                work.put_secret(write)
             case ShowMessages():
                 work.show_messages(write)
     return work.write_log()

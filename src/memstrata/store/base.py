@@ -11,6 +11,7 @@ from anyio.lowlevel import RunVar
 
 from memstrata.errors import StoreUnavailable
 from memstrata.records import (
+    AuditEntry,
     Batch,
     BatchState,
     Change,
@@ -22,16 +23,19 @@ from memstrata.records import (
     Scope,
 )
 from memstrata.store import (
-    append,
     apply,
+    audit,
     batches,
     distil,
     entities,
     episodes,
     erase,
     inspect,
+    loading,
     read,
+    rewrite,
     search,
+    secrets,
     transfer,
     views,
 )
@@ -43,6 +47,8 @@ from memstrata.store.ports import (
     Narrate,
     NewBatch,
     Pending,
+    Sealing,
+    Trace,
     Tx,
     View,
     Write,
@@ -91,9 +97,16 @@ class Store:
 
     # Writing
 
-    async def append(self, scope: Scope, batch: NewBatch, drafts: Sequence[Draft]) -> Appended:
-        """Store new messages and the batch that brings them."""
-        return await self._write(append.append, scope, batch, drafts)
+    async def append(
+        self,
+        scope: Scope,
+        batch: NewBatch,
+        drafts: Sequence[Draft],
+        sealings: Sequence[Sealing] = (),
+        again: Sequence[tuple[str, str]] = (),
+    ) -> Appended:
+        """Store new messages, the batch that brings them, and the secrets found in them."""
+        return await self._write(secrets.append, scope, batch, drafts, sealings, again)
 
     async def apply(
         self,
@@ -106,11 +119,11 @@ class Store:
         return await self._write(apply.apply, scope, batch, writes, narrate)
 
     async def erase(
-        self, scope: Scope, selection: erase.Selection, narrate: Narrate, *, dry_run: bool
+        self, scope: Scope, selection: erase.Selection, order: erase.Order, *, dry_run: bool
     ) -> tuple[erase.Erased, bool]:
         """Erase for good; the flag says whether the files are clean already."""
         operation = self._read if dry_run else self._write
-        erased = await operation(erase.erase, scope, selection, narrate, dry_run=dry_run)
+        erased = await operation(erase.erase, scope, selection, order, dry_run=dry_run)
         clean = dry_run or await anyio.to_thread.run_sync(self._backend.clean)
         return erased, clean
 
@@ -119,10 +132,98 @@ class Store:
         await self._write(inspect.set_user, scope, timezone, locale)
 
     async def load_rows(
-        self, scope: Scope, rows: Sequence[transfer.Loadable], index: transfer.Index, at: int
+        self,
+        scope: Scope,
+        rows: Sequence[transfer.Loadable],
+        using: loading.Loading,
+        at: int,
+        found: tuple[NewBatch, secrets.Found] | None = None,
     ) -> int:
         """Store rows of a dump that are not there yet; how many."""
-        return await self._write(transfer.load_rows, scope, rows, index, at)
+        return await self._write(loading.load_rows, scope, rows, using, at, found)
+
+    # The vault
+
+    async def vault_key(self) -> tuple[str, bytes] | None:
+        """The sealed key of the marks."""
+        return await self._read(secrets.vault_key)
+
+    async def set_vault_key(
+        self, key_id: str, sealed: bytes, lost: str | None
+    ) -> tuple[str, bytes]:
+        """Keep a first sealed key of the marks; the one in force."""
+        return await self._write(secrets.set_vault_key, key_id, sealed, lost)
+
+    async def known_secrets(
+        self, scope: Scope, marks: Collection[bytes]
+    ) -> dict[bytes, secrets.Known]:
+        """Which of these marks the scope knows."""
+        return await self._read(secrets.known, scope, marks)
+
+    async def sealed_by(self, view: View, record_id: str) -> tuple[Record, secrets.Held] | None:
+        """A vault entry and its sealed secret."""
+        return await self._read(secrets.sealed_by, view, record_id)
+
+    async def was_replaced(self, held: secrets.Held) -> bool:
+        """Whether an entry ever had another secret."""
+        return await self._read(secrets.was_replaced, held)
+
+    async def note_reveal(self, held: secrets.Held, entry: audit.Entry) -> None:
+        """Note a reveal, if the secret is still the same."""
+        await self._write(secrets.reveal, held, entry)
+
+    async def count_not_under(self, key_id: str) -> int:
+        """How many secrets of the file need another key than this one."""
+        return await self._read(secrets.count_not_under, key_id)
+
+    async def not_under(
+        self, key_id: str, after: tuple[int, str], limit: int
+    ) -> list[secrets.Held]:
+        """A page of them."""
+        return await self._read(secrets.not_under, key_id, after, limit)
+
+    async def reseal(self, changes: Sequence[tuple[secrets.Held, str, bytes]]) -> int:
+        """Put secrets under a new key; how many."""
+        return await self._write(secrets.reseal, changes)
+
+    async def reseal_marks(self, was: str, key_id: str, sealed: bytes) -> None:
+        """Put the key of the marks under a new key."""
+        await self._write(secrets.reseal_marks, was, key_id, sealed)
+
+    async def text_page(self, scope: Scope, after: int) -> rewrite.Page:
+        """A page of all text a scope holds."""
+        return await self._read(rewrite.read_page, scope, after)
+
+    async def rewrite(
+        self,
+        scope: Scope,
+        batch: NewBatch,
+        changes: rewrite.Rewrites,
+        writes: Sequence[Write],
+        index: rewrite.Index,
+        narrate: Narrate,
+        entry: audit.Entry,
+    ) -> list[Change]:
+        """Change what stored text says, in every version."""
+        return await self._write(
+            rewrite.rewrite, scope, batch, changes, writes, index, narrate, entry
+        )
+
+    async def clean(self) -> bool:
+        """Empty the journal of what was destroyed; False while a reader holds it."""
+        return await anyio.to_thread.run_sync(self._backend.clean)
+
+    # The audit log
+
+    async def note(self, scope: Scope, entry: audit.Entry) -> None:
+        """Write one row of the audit log."""
+        await self._write(audit.note, scope, entry)
+
+    async def audit(
+        self, tenant: str, scope: Scope | None, listing: views.Listing
+    ) -> Page[AuditEntry]:
+        """Rows of the audit log, newest first."""
+        return await self._read(audit.list_entries, tenant, scope, listing)
 
     # Batches
 
@@ -168,7 +269,7 @@ class Store:
         return await self._read(batches.pending_items, lease.number, limit)
 
     async def store_vectors(
-        self, lease: batches.Lease, model: int, vectors: Sequence[tuple[int, bytes]]
+        self, lease: batches.Lease, model: int, vectors: Sequence[tuple[Pending, bytes]]
     ) -> None:
         """Store float16 vectors by item."""
         await self._write(batches.store_vectors, lease.number, model, vectors)
@@ -208,6 +309,10 @@ class Store:
         """Open records of a scope about these subjects and attributes."""
         return await self._read(distil.about, scope, subjects)
 
+    async def rejected(self, lease: batches.Lease, fingerprints: Collection[str]) -> set[str]:
+        """Of these fingerprints those of what a person took back, changed or had erased."""
+        return await self._read(distil.rejected, lease, fingerprints)
+
     async def open_records(self, lease: batches.Lease) -> list[Record]:
         """The open records that a leased batch wrote."""
         return await self._read(distil.open_records, lease)
@@ -239,6 +344,10 @@ class Store:
     async def changes(self, view: View, batch_or_change: str) -> list[tuple[Scope, Change]]:
         """The changes of a batch, or one change."""
         return await self._read(read.changes_of_batch, view, batch_or_change)
+
+    async def leaning(self, scope: Scope, batch_id: str) -> list[tuple[str, str, str, bool]]:
+        """What other batches built on a batch."""
+        return await self._read(read.leaning, scope, batch_id)
 
     async def same_record(self, scope: Scope, fingerprint: str, now: int) -> tuple[str, str] | None:
         """The record with this fingerprint that stands now."""
@@ -294,6 +403,10 @@ class Store:
         """What is wrong, in words; empty when sound."""
         problems = await anyio.to_thread.run_sync(self._backend.check)
         return problems + await self._read(inspect.verify, view, tenant)
+
+    async def traces(self, needles: Sequence[bytes]) -> list[Trace]:
+        """Where these bytes stand in any row, and in the files beside the rows."""
+        return await anyio.to_thread.run_sync(self._backend.traces, needles)
 
     async def dump_page(
         self, scope: Scope, part: str, after: int

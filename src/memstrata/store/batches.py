@@ -93,13 +93,16 @@ def pending_items(tx: Tx, number: int, limit: int) -> list[Pending]:
     return [Pending(*row) for row in sorted(rows)[:limit]]
 
 
-def store_vectors(tx: Tx, number: int, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-    """Store float16 vectors by item; those of items erased meanwhile are dropped."""
+def store_vectors(
+    tx: Tx, number: int, model: int, vectors: Sequence[tuple[Pending, bytes]]
+) -> None:
+    """Store float16 vectors by item; those of items erased or told anew meanwhile are dropped."""
     stamp = reserve(tx, 1)
-    rows = [{"scope": number, "model": model, "seq": s, "vector": v} for s, v in vectors]
-    tx.many("vector_add", rows)
-    marks = ({"scope": number, "model": model, "seq": s, "stamp": stamp} for s, _ in vectors)
-    tx.many("item_embedded", marks)
+    item = {"scope": number, "model": model}
+    seen = [{**item, "seq": p.seq, "seen": p.stamp, "vector": v} for p, v in vectors]
+    tx.many("vector_put", seen)
+    marks = ({**item, "seq": p.seq, "seen": p.stamp, "stamp": stamp} for p, _ in vectors)
+    tx.many("item_vector_put", marks)
     tx.run("scope_touch", {"scope": number, "stamp": stamp})
 
 

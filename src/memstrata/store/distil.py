@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
+from memstrata.errors import Conflict
 from memstrata.records import Change, Episode, JsonObject, Message, Record, Scope
 from memstrata.store import entities, episodes
 from memstrata.store.append import find_scope
 from memstrata.store.apply import carry_out
 from memstrata.store.batches import Lease
 from memstrata.store.entities import KnownEntity
-from memstrata.store.ports import NewBatch, PutEntity, PutEpisode, Row, Tx, Write
+from memstrata.store.ports import (
+    LinkEvidence,
+    NewBatch,
+    PutEntity,
+    PutEpisode,
+    PutVersion,
+    Row,
+    Tx,
+    Write,
+)
 from memstrata.store.read import user_settings
 from memstrata.store.rows import dumps, message_from, record_from
+from memstrata.store.tombstones import Tombstones
 from memstrata.store.views import evidence_of
 
 __all__ = [
@@ -26,6 +38,7 @@ __all__ = [
     "known_entities",
     "material",
     "open_records",
+    "rejected",
     "related",
     "seen_names",
 ]
@@ -43,6 +56,8 @@ class Talk:
     """Up to ten messages of the session, or of the last one, that stand before; oldest first."""
     open: tuple[int, Episode, tuple[Message, ...]] | None
     """The session's open episode: number, itself, its messages."""
+    kinds: tuple[str, ...] | None = None
+    """The kinds that may be made of them, as was asked when they were added; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,8 @@ class Distilled:
     closed: tuple[int, ...] = ()
     writes: tuple[Write, ...] = ()
     entities: tuple[PutEntity, ...] = field(default=())
+    read: tuple[str, ...] = field(default=())
+    """Ids of the messages it was made from; if one of them was erased meanwhile, it is void."""
 
 
 def material(tx: Tx, lease: Lease) -> Material:
@@ -74,20 +91,25 @@ def material(tx: Tx, lease: Lease) -> Material:
     number = lease.number
     task = tx.one("batch_task", {"scope": number, "id": lease.batch_id})
     verb, request, done, actor = task or ("", None, 1, "")
-    rows = tx.rows("message_fresh", {"scope": number, "batch_id": lease.batch_id})
-    by_session: dict[str | None, list[Row]] = {}
-    for row in rows:
-        by_session.setdefault(row[3], []).append(row)
-    opened = {row[2]: row for row in tx.rows("episode_open", {"scope": number})}
-    talks = tuple(
-        _talk(tx, lease.scope, number, session, group, opened.pop(session, None))
-        for session, group in by_session.items()
-    )
+    asked = cast("JsonObject", json.loads(request or "{}"))
+    opened: dict[str | None, Row] = {}
+    if "rebuild" in asked:
+        talks = _rebuilt(tx, lease.scope, number, asked["rebuild"])
+    else:
+        opened = {row[2]: row for row in tx.rows("episode_open", {"scope": number})}
+        rows = tx.rows("message_fresh", {"scope": number, "batch_id": lease.batch_id})
+        by_session: dict[str | None, list[Row]] = {}
+        for row in rows:
+            by_session.setdefault(row[3], []).append(row)
+        talks = tuple(
+            _talk(tx, lease.scope, number, group, opened.pop(session, None), _kinds(asked))
+            for session, group in by_session.items()
+        )
     user = Scope(tenant=lease.scope.tenant, user_id=lease.scope.user_id)
     return Material(
         verb=verb,
         actor=actor,
-        request=json.loads(request or "{}"),
+        request=asked,
         done=bool(done),
         talks=talks,
         idle=tuple((int(row[0]), int(row[8])) for row in opened.values()),
@@ -95,9 +117,32 @@ def material(tx: Tx, lease: Lease) -> Material:
     )
 
 
+def _kinds(request: JsonObject) -> tuple[str, ...] | None:
+    kinds = request.get("kinds")
+    return tuple(map(str, kinds)) if isinstance(kinds, list) else None
+
+
+def _rebuilt(tx: Tx, scope: Scope, number: int, ids: object) -> tuple[Talk, ...]:
+    """Messages that are distilled again, each by itself after those that stand before it."""
+    rows = tx.rows("message_by_id", {"scope": number, "ids": dumps(ids)})
+    talks: list[Talk] = []
+    for row in sorted(rows):
+        if row[10] is None:
+            task = tx.one("batch_task", {"scope": number, "id": row[15]})
+            asked = json.loads((task[1] if task else None) or "{}")
+            talks.append(_talk(tx, scope, number, [row], None, _kinds(asked)))
+    return tuple(talks)
+
+
 def _talk(
-    tx: Tx, scope: Scope, number: int, session: str | None, rows: Sequence[Row], opened: Row | None
+    tx: Tx,
+    scope: Scope,
+    number: int,
+    rows: Sequence[Row],
+    opened: Row | None,
+    kinds: tuple[str, ...] | None,
 ) -> Talk:
+    session = rows[0][3]
     first = min(int(row[0]) for row in rows)
     params = {"scope": number, "session_id": session, "before": first, "count": _BEFORE}
     name = "message_before" if session is not None else "message_before_alone"
@@ -109,7 +154,7 @@ def _talk(
         episode = episodes.by_seq(tx, scope, number, dumps([seq]))[seq]
         standing = (seq, episode, tuple(episodes.messages_of(tx, scope, number, seq)))
     fresh = tuple(message_from(scope, row) for row in rows)
-    return Talk(session, fresh, tuple(reversed(before)), standing)
+    return Talk(session, fresh, tuple(reversed(before)), standing, kinds)
 
 
 def related(
@@ -167,11 +212,27 @@ def known_entities(tx: Tx, lease: Lease, normals: Collection[str]) -> list[Known
     return entities.find(tx, lease.number, normals)
 
 
+def rejected(tx: Tx, lease: Lease, fingerprints: Collection[str]) -> set[str]:
+    """Of these fingerprints those of what a person took back, changed or had erased.
+
+    Records that were retired, corrected or undone, or wait for review, and none that stands.
+    """
+    prints = sorted(set(fingerprints))
+    asked = {"scope": lease.number, "fingerprints": dumps(prints)}
+    found = {str(row[0]) for row in tx.rows("record_rejected", asked)}
+    return found | {str(one) for one in Tombstones(tx, lease.number).find("fact", prints)}
+
+
 def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[Change] | None:
-    """Write what came of the batch; None if another process has taken it over, or has done it."""
+    """Write what came of the batch; None if another process has taken it over, or has done it.
+
+    `Conflict` if anything it was made from, or adds to, was erased or taken back meanwhile.
+    """
     held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner}
     if not tx.run("batch_distilled", held):
         return None
+    _check_there(tx, lease.number, made)
+    tx.run("batch_rebuilt", {"scope": lease.number, "id": lease.batch_id})
     for write in made.episodes:
         episodes.put(tx, lease.number, lease.batch_id, at, write)
     episodes.close(tx, lease.number, made.closed)
@@ -179,3 +240,18 @@ def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[C
     changes = carry_out(tx, lease.number, batch, made.writes)
     entities.put(tx, lease.number, at, made.entities)
     return changes
+
+
+def _check_there(tx: Tx, number: int, made: Distilled) -> None:
+    scope = {"scope": number}
+    read = set(made.read)
+    rows = tx.rows("message_by_id", {**scope, "ids": dumps(sorted(read))})
+    there = {str(row[1]) for row in rows if row[10] is None}
+    changed = {w.record.id for w in made.writes if isinstance(w, PutVersion) and w.expected}
+    changed |= {w.record_id for w in made.writes if isinstance(w, LinkEvidence)}
+    rows = tx.rows("record_open_seqs", {**scope, "ids": dumps(sorted(changed))})
+    there |= {str(row[0]) for row in rows}
+    named = {write.id for write in made.entities if write.seq is not None}
+    there |= {one for one in named if entities.by_id(tx, number, one) is not None}
+    if not (read | changed | named) <= there:
+        raise Conflict("what this was made from was erased or undone meanwhile: it is made anew")

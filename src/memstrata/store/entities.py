@@ -12,11 +12,22 @@ from memstrata.store.items import GONE, entity_passage, own_header
 from memstrata.store.ports import PutEntity, Tx, View
 from memstrata.store.rows import dumps
 from memstrata.store.views import Listing, numbered, place
+from memstrata.text.analyse import fold
 
-__all__ = ["KnownEntity", "by_id", "drop_unmentioned", "find", "list_entities", "put"]
+__all__ = [
+    "KnownEntity",
+    "by_id",
+    "drop",
+    "drop_unmentioned",
+    "drop_unwritten",
+    "find",
+    "list_entities",
+    "put",
+]
 
 _PLACE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 _SOURCES = 20
+_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +107,71 @@ def _index(tx: Tx, number: int, seq: int, at: int, name: str, *, fresh: bool) ->
     tx.run("scope_touch", {"scope": number, "stamp": stamp})
 
 
-def drop_unmentioned(tx: Tx, number: int) -> None:
-    """Erase entities that nothing mentions any more, with their spellings and index entries."""
-    seqs = [int(row[0]) for row in tx.rows("erase_entities", {"scope": number})]
+def drop_unmentioned(tx: Tx, number: int, seqs: Sequence[int]) -> None:
+    """Erase those of these entities that nothing mentions any more, with their spellings."""
+    asked = {"scope": number, "seqs": dumps(list(seqs))}
+    drop(tx, number, [int(row[0]) for row in tx.rows("erase_entities", asked)])
+
+
+def drop(tx: Tx, number: int, seqs: Sequence[int]) -> None:
+    """Forget entities, how they are written and what mentions them."""
     if not seqs:
         return
     stamp = reserve(tx, 1)
     scope = {"scope": number}
     tx.many("erase_entity", ({**scope, "seq": seq} for seq in seqs))
+    tx.many("mention_erase", ({**scope, "entity": seq} for seq in seqs))
     tx.many("erase_item", ({**scope, "seq": s, "stamp": stamp, "header": GONE} for s in seqs))
     tx.many("erase_vector", ({**scope, "seq": seq} for seq in seqs))
-    tx.run("entity_drop_names", scope)
+    tx.run("entity_drop_names", {**scope, "seqs": dumps(list(seqs))})
     tx.run("scope_touch", {**scope, "stamp": stamp})
+
+
+def drop_unwritten(tx: Tx, number: int, seqs: Sequence[int], at: int) -> None:
+    """Forget the spellings of these entities that nothing writes any more: they were erased.
+
+    An entity of which no spelling is left is gone, with what is linked to it.
+    """
+    scope = {"scope": number}
+    speakers = {fold(str(row[0])) for row in tx.rows("speaker_list", scope)}
+    for seq, _, name, kind in tx.rows("entity_by_seq", {**scope, "seqs": dumps(list(seqs))}):
+        rows = tx.rows("entity_names_of", {**scope, "seqs": dumps([seq])})
+        spellings = {str(row[1]): (str(row[2]), bool(row[3])) for row in rows}
+        sought = {fold(written) for written, _ in spellings.values()} | {fold(str(name))}
+        lost = sought - speakers - _written(tx, number, seq, sought - speakers)
+        if not lost:
+            continue
+        kept = {n: s for n, s in spellings.items() if fold(s[0]) not in lost}
+        if not kept:
+            drop(tx, number, [seq])
+            continue
+        for normal in spellings.keys() - kept.keys():
+            tx.run("entity_name_drop", {**scope, "normal": normal, "entity": seq})
+        full = [written for written, given in kept.values() if not given]
+        if not full:
+            tx.run("entity_name_full", {**scope, "entity": seq})
+        called = str(name)
+        if fold(called) in lost:
+            called = max(full or [written for written, _ in kept.values()], key=len)
+        tx.run("entity_rename", {**scope, "seq": seq, "name": called, "type": kind})
+        _index(tx, number, seq, at, called, fresh=False)
+        tx.run("erase_vector", {**scope, "seq": seq})
+
+
+def _written(tx: Tx, number: int, seq: int, sought: set[str]) -> set[str]:
+    """Which of these folded spellings stand in what mentions an entity."""
+    found: set[str] = set()
+    after = 0
+    while sought - found:
+        page = {"scope": number, "entity": seq, "after": after, "limit": _PAGE}
+        rows = tx.rows("mention_texts", page)
+        for row in rows:
+            text = fold("\n".join(str(part) for part in row[1:] if part))
+            found |= {spelling for spelling in sought - found if spelling in text}
+        if len(rows) < _PAGE:
+            break
+        after = int(rows[-1][0])
+    return found
 
 
 def list_entities(

@@ -7,6 +7,7 @@ from typing import Any
 from memstrata.records import Scope, instant
 from memstrata.store.ports import Tx, View
 from memstrata.store.rows import scope_params
+from memstrata.store.verify import broken
 from memstrata.store.views import numbered
 
 __all__ = ["open_batches", "scopes", "set_user", "stats", "verify"]
@@ -79,7 +80,5 @@ def verify(tx: Tx, view: View | None, tenant: str) -> list[str]:
     problems: list[str] = []
     for scope, number in numbered(tx, view or _every_scope(tx, tenant)):
         owner = scope.user_id or scope.agent_id
-        for what, count in tx.rows("verify_counts", {"scope": number}):
-            if count:
-                problems.append(f"{owner}: {count} {what}")
+        problems += [f"{owner}: {problem}" for problem in broken(tx, scope, number)]
     return problems

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memstrata.kinds import KINDS
-from memstrata.records import Chunk, Message, Record, micros
+from memstrata.records import Chunk, Lifecycle, Message, Record, micros
 from memstrata.store.ports import Passage
 from memstrata.text.analyse import pack_terms, term_hash
 from memstrata.text.names import normal_form
@@ -31,6 +31,7 @@ __all__ = [
     "STRATA",
     "TIMED",
     "close_header",
+    "end_header",
     "entity_passage",
     "episode_passage",
     "flag_header",
@@ -56,6 +57,8 @@ GONE = _HEADER.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO_KIND, OTHER, REMOVED, 0, 0,
 """The header of an erased item."""
 _CLOSED = struct.Struct("<q")
 _CLOSED_AT, _GROUP_AT, _FLAGS_AT = 16, 64, 75
+_VALID_TO, _LIFECYCLE = 4, 13
+"""Which of the header's values these are."""
 
 
 def speaker_hash(name: str) -> int:
@@ -194,6 +197,13 @@ def own_header(header: bytes, owner: int) -> bytes:
 def close_header(header: bytes, at: int) -> bytes:
     """The header of a version closed at `at` (`MAX` opens it again)."""
     return header[:_CLOSED_AT] + _CLOSED.pack(at) + header[_CLOSED_AT + 8 :]
+
+
+def end_header(header: bytes, valid_to: datetime | None, lifecycle: Lifecycle) -> bytes:
+    """The header of a version that is true until `valid_to`, and stands as `lifecycle` says."""
+    values = list(_HEADER.unpack(header))
+    values[_VALID_TO], values[_LIFECYCLE] = _bound(valid_to, MAX), LIFECYCLES[lifecycle]
+    return _HEADER.pack(*values)
 
 
 def flag_header(header: bytes, flag: int, *, on: bool) -> bytes:

@@ -24,10 +24,13 @@ __all__ = [
     "Pending",
     "PutEntity",
     "PutEpisode",
+    "PutSecret",
     "PutVersion",
     "Row",
+    "Sealing",
     "ShowMessages",
     "Told",
+    "Trace",
     "Tx",
     "UnlinkEvidence",
     "View",
@@ -131,6 +134,10 @@ class Backend(Protocol):
         """Problems the database itself reports about its file; empty when sound."""
         ...
 
+    def traces(self, needles: Sequence[bytes]) -> list[Trace]:
+        """Where these bytes stand in any row, and in the files beside the rows. Blocking."""
+        ...
+
     def size(self) -> int:
         """Bytes on disk."""
         ...
@@ -138,6 +145,17 @@ class Backend(Protocol):
     def close(self) -> None:
         """Release every connection."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A place where something that was looked for stands."""
+
+    needle: bytes
+    where: str
+    """A table and column, or a file and a byte, in words."""
+    row: bool = False
+    """Whether it stands in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +270,32 @@ class ShowMessages:
     reason: str = ""
 
 
-Write = PutVersion | CloseRecord | LinkEvidence | UnlinkEvidence | ShowMessages
+@dataclass(frozen=True, slots=True)
+class PutSecret:
+    """Seal, or seal anew, what belongs to a vault entry; the old ciphertext is gone."""
+
+    record_id: str
+    key_id: str
+    sealed: bytes
+    mark: bytes
+    """By which the same secret is known when it comes again."""
+    fingerprint: str = ""
+    """The entry's new one, when the secret is another one."""
+    known: bool = False
+    """Another entry is known by the mark, and stays so."""
+    op: Literal["", "rotate"] = ""
+    reason: str = ""
+
+
+Write = PutVersion | CloseRecord | LinkEvidence | UnlinkEvidence | ShowMessages | PutSecret
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """A secret found in what is being written, and its entry in the vault."""
+
+    write: PutVersion
+    secret: PutSecret
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +351,8 @@ class Pending:
     speaker: str | None
     title: str | None
     occurred: int | None
+    stamp: int = 0
+    """Of the item when the text was read; a vector of what it said before is not stored."""
 
 
 @dataclass(frozen=True, slots=True)

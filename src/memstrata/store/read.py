@@ -25,6 +25,7 @@ __all__ = [
     "get",
     "get_batch",
     "history",
+    "leaning",
     "list_batches",
     "list_messages",
     "list_records",
@@ -151,6 +152,19 @@ def list_records(tx: Tx, view: View, listing: Listing) -> Page[Record]:
     page = found[: listing.limit]
     more = f"{page[-1][0]}:{page[-1][1]}" if len(found) > listing.limit else None
     return Page[Record](items=[record for _, _, record in page], next=more)
+
+
+def leaning(tx: Tx, scope: Scope, batch_id: str) -> list[tuple[str, str, str, bool]]:
+    """What other batches built on a batch: record, source, their batch, and whether the record is
+    the batch's own; else it is theirs, and rests on the batch's messages.
+    """
+    number = find_scope(tx, scope)
+    params = {"scope": number, "batch_id": batch_id}
+    found: list[tuple[str, str, str, bool]] = []
+    for statement, own in (("evidence_in_batch", False), ("evidence_on_batch", True)):
+        rows = tx.rows(statement, params)
+        found += [(str(record), str(source), str(batch), own) for record, source, batch in rows]
+    return found
 
 
 def get_batch(tx: Tx, view: View, batch_id: str) -> Batch | None:

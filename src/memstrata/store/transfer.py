@@ -5,29 +5,40 @@ Terms, headers and vectors are not carried: they are computed again where it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memstrata.errors import InvalidInput
 from memstrata.kinds import explain, kind_of
-from memstrata.records import BatchState, Episode, Message, Record, Scope, micros
-from memstrata.store import entities, episodes
-from memstrata.store.append import ensure_scope, find_scope, item_rows, reserve
-from memstrata.store.items import close_header, speaker_hash
-from memstrata.store.ports import Passage, PutEntity, PutEpisode, Told, Tx
+from memstrata.records import BatchState, Episode, Message, Record, Scope
+from memstrata.store import episodes, secrets
+from memstrata.store.append import find_scope
+from memstrata.store.items import MAX
+from memstrata.store.ports import Passage, Tx
 from memstrata.store.rows import (
     dumps,
     message_from,
-    message_params,
     record_from,
-    record_params,
-    signed,
 )
 
-__all__ = ["PARTS", "Carried", "Index", "Loadable", "dump_page", "load_rows", "read_row"]
+__all__ = [
+    "PARTS",
+    "BatchRow",
+    "Carried",
+    "ChangeRow",
+    "EntityRow",
+    "EvidenceRow",
+    "Index",
+    "Loadable",
+    "SecretRow",
+    "TombstoneRow",
+    "Value",
+    "dump_page",
+    "read_row",
+]
 
 Carried = dict[str, Any]
 """One dumped row: `type`, its columns, and for messages `digest` and `identity` in hex."""
@@ -35,17 +46,25 @@ Carried = dict[str, Any]
 Index = Callable[[Message | Record], tuple[Passage, ...]]
 """Makes the index form of a message or record that is being loaded."""
 
-PARTS = ("batch", "message", "record", "evidence", "change", "episode", "entity")
-"""The parts of a dump, in the order in which they are written and read."""
+PARTS = (
+    *("batch", "message", "record", "secret", "evidence", "change", "episode", "entity"),
+    "tombstone",
+)
+"""The parts of a dump, in the order in which they are written and read.
+
+The tombstones of turns stand among the messages, where the turns were.
+"""
 
 _PAGE = 1000
+_HEX = r"^(?:[0-9a-f]{2}){1,64}$"
+_HEX_LONG = r"^(?:[0-9a-f]{2})+$"
 
 
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _Batch(_Row):
+class BatchRow(_Row):
     """The columns of a batch, in the order of the statement that reads them."""
 
     id: str
@@ -62,17 +81,18 @@ class _Batch(_Row):
     finished_at: int | None = None
 
 
-class _Evidence(_Row):
+class EvidenceRow(_Row):
     """The columns of a link, in the order of the statement that reads them."""
 
     record_id: str
     source_id: str
     quote: str | None = None
     added_at: int
+    removed_at: int | None = None
     batch_id: str
 
 
-class _Change(_Row):
+class ChangeRow(_Row):
     """The columns of a log entry but its number, in the order of the statement."""
 
     id: str
@@ -87,7 +107,7 @@ class _Change(_Row):
     at: int
 
 
-class _Entity(_Row):
+class EntityRow(_Row):
     """An entity: its spellings as (normal form, as written, given name only), what mentions it."""
 
     id: str
@@ -97,23 +117,65 @@ class _Entity(_Row):
     owners: list[str]
 
 
+class SecretRow(_Row):
+    """What was sealed for a vault entry, in hex, and the marks it is known by.
+
+    `marks_key` is the key of the marks, sealed. What is no secret any more has marks alone.
+    """
+
+    tenant: str
+    record_id: str
+    key_id: str | None = None
+    sealed: str | None = Field(default=None, pattern=_HEX_LONG)
+    sealed_at: int | None = None
+    marks: list[tuple[str, Literal["sealed", "replaced", "released"]]]
+    marks_key: tuple[str, str] | None = None
+
+
+class TombstoneRow(_Row):
+    """What was erased, as hashes in hex."""
+
+    salt: str = Field(pattern=_HEX)
+    what: str
+    mark: str = Field(pattern=_HEX)
+    session: str | None = Field(default=None, pattern=_HEX)
+    ref: str | None = None
+    at: int
+
+
+Value = (
+    Message
+    | Record
+    | Episode
+    | BatchRow
+    | EvidenceRow
+    | ChangeRow
+    | EntityRow
+    | SecretRow
+    | TombstoneRow
+)
+"""What a row of a dump holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loadable:
     """A row of a dump that was read and found in order."""
 
-    value: Message | Record | Episode | _Batch | _Evidence | _Change | _Entity
+    value: Value
     digest: bytes = b""
     identity: bytes | None = None
 
 
-_VALUES: dict[str, type[Message | Record | Episode | _Batch | _Evidence | _Change | _Entity]] = {
-    "batch": _Batch,
+_VALUES: dict[str, type[Value]] = {
+    "batch": BatchRow,
     "episode": Episode,
     "message": Message,
     "record": Record,
-    "evidence": _Evidence,
-    "change": _Change,
-    "entity": _Entity,
+    "evidence": EvidenceRow,
+    "change": ChangeRow,
+    "entity": EntityRow,
+    "secret": SecretRow,
+    "tombstone": TombstoneRow,
 }
 
 
@@ -128,10 +190,18 @@ def dump_page(tx: Tx, scope: Scope, part: str, after: int) -> tuple[list[Carried
         return _dump_episodes(tx, scope, number), None
     if part == "entity":
         return _dump_entities(tx, number), None
+    if part == "secret":
+        rows = secrets.dump(tx, number)
+        return [_carry(part, {"tenant": scope.tenant, **row}) for row in rows], None
+    if part == "tombstone":
+        rows = tx.rows("tombstone_all", {"scope": number})
+        return [
+            _buried(salt, what, mark, None, ref, at) for salt, what, mark, ref, at in rows
+        ], None
     statement, columns = {
-        "batch": ("batch_all", tuple(_Batch.model_fields)),
-        "evidence": ("evidence_all", tuple(_Evidence.model_fields)),
-        "change": ("change_all", ("seq", *_Change.model_fields)),
+        "batch": ("batch_all", tuple(BatchRow.model_fields)),
+        "evidence": ("evidence_all", tuple(EvidenceRow.model_fields)),
+        "change": ("change_all", ("seq", *ChangeRow.model_fields)),
     }[part]
     rows = tx.rows(statement, {"scope": number})
     return [_carry(part, dict(zip(columns, row, strict=True))) for row in rows], None
@@ -141,16 +211,30 @@ def _dump_rows(
     tx: Tx, scope: Scope, number: int, part: str, after: int
 ) -> tuple[list[Carried], int | None]:
     rows = tx.rows(f"{part}_all", {"scope": number, "after": after, "limit": _PAGE})
-    carried: list[Carried] = []
+    more = int(rows[-1][0]) if len(rows) == _PAGE else None
+    if part == "record":
+        records = (record_from(scope, row) for row in rows)
+        values = (
+            r.model_dump(mode="json", exclude_none=True, exclude={"evidence"}) for r in records
+        )
+        return [_carry(part, value) for value in values], more
+    carried: list[tuple[int, Carried]] = []
     for row in rows:
-        if part == "message":
-            value = message_from(scope, row).model_dump(mode="json", exclude_none=True)
-            value.update(digest=row[16], identity=row[17])
-        else:
-            value = record_from(scope, row).model_dump(mode="json", exclude_none=True)
-            value.pop("evidence", None)
-        carried.append(_carry(part, value))
-    return carried, int(rows[-1][0]) if len(rows) == _PAGE else None
+        value = message_from(scope, row).model_dump(mode="json", exclude_none=True)
+        value.update(digest=row[16], identity=row[17])
+        carried.append((int(row[0]), _carry(part, value)))
+    between = {"scope": number, "after": after, "until": MAX if more is None else more}
+    for place, *stone in tx.rows("tombstone_line", between):
+        carried.append((int(place), _buried(*stone)))
+    return [value for _, value in sorted(carried, key=lambda one: one[0])], more
+
+
+def _buried(
+    salt: bytes, what: str, mark: bytes, session: bytes | None, ref: str | None, at: int
+) -> Carried:
+    turn = None if session is None else session.hex()
+    hashes = {"salt": salt.hex(), "mark": mark.hex(), "session": turn}
+    return _carry("tombstone", {**hashes, "what": what, "ref": ref, "at": at})
 
 
 def _dump_episodes(tx: Tx, scope: Scope, number: int) -> list[Carried]:
@@ -205,126 +289,3 @@ def _unhex(text: object) -> bytes:
         return bytes.fromhex(cast("str", text))
     except (TypeError, ValueError):
         raise InvalidInput(f"digest and identity are hexadecimal, not {text!r}") from None
-
-
-def load_rows(tx: Tx, scope: Scope, rows: Sequence[Loadable], index: Index, at: int) -> int:
-    """Store dumped rows that are not there yet; how many were stored."""
-    load = _Load(tx, scope, ensure_scope(tx, scope, at), index, at)
-    return sum(load.one(row) for row in rows)
-
-
-class _Load:
-    """One transaction's worth of rows."""
-
-    def __init__(self, tx: Tx, scope: Scope, number: int, index: Index, at: int) -> None:
-        self.tx = tx
-        self.at = at
-        self.number = number
-        self.index = index
-        self.owner = {"user_id": scope.user_id, "agent_id": scope.agent_id}
-
-    def one(self, row: Loadable) -> int:
-        match row.value:
-            case Message():
-                return self.message(row.value.model_copy(update=self.owner), row)
-            case Record():
-                return self.record(row.value.model_copy(update=self.owner))
-            case Episode():
-                return self.episode(row.value)
-            case _Entity():
-                return self.entity(row.value)
-            case _Batch():
-                return self.batch(row.value)
-            case _Evidence():
-                link = row.value.model_dump(exclude={"added_at"})
-                return self.tx.run("evidence_add", self.params(at=row.value.added_at, **link))
-            case _Change():
-                return self.change(row.value)
-
-    def params(self, **more: Any) -> dict[str, Any]:
-        return {"scope": self.number, **more}
-
-    def message(self, message: Message, row: Loadable) -> int:
-        identities = dumps([row.identity.hex()] if row.identity else [])
-        if self.tx.rows("message_by_id", self.params(ids=dumps([message.id]))) or (
-            message.hidden_at is None
-            and self.tx.rows("identity_find", self.params(identities=identities))
-        ):
-            return 0
-        seq = self.items(self.index(message))
-        stored = self.params(seq=seq, digest=row.digest, identity=row.identity)
-        self.tx.run("message_add", {**stored, **message_params(message)})
-        said = signed(speaker_hash(message.speaker))
-        self.tx.run("speaker_add", self.params(hash=said, name=message.speaker))
-        return 1
-
-    def episode(self, episode: Episode) -> int:
-        """Store an episode with the messages that are in none; a newer telling replaces ours."""
-        row = next(iter(self.tx.rows("episode_by_id", self.params(ids=dumps([episode.id])))), None)
-        ids = self.params(ids=dumps(episode.message_ids))
-        free = [str(found[0]) for found in self.tx.rows("message_in_no_episode", ids)]
-        if row is None and not free:
-            return 0
-        seq = None if row is None else int(row[0])
-        ended = micros(episode.ended_at)
-        if row is not None and (not row[9] or (episode.open and ended <= row[8])):
-            return 0
-        told = Told(episode.title, episode.summary, tuple(episode.people), tuple(episode.topics))
-        times = micros(episode.started_at), ended
-        owner = episode.session_id
-        write = PutEpisode(episode.id, seq, owner, told, *times, episode.open, tuple(free))
-        episodes.put(self.tx, self.number, episode.batch_id, micros(episode.recorded_at), write)
-        return int(row is None)
-
-    def entity(self, entity: _Entity) -> int:
-        known = entities.by_id(self.tx, self.number, entity.id)
-        spellings, owners = tuple(entity.spellings), tuple(entity.owners)
-        write = PutEntity(entity.id, known, entity.name, entity.entity_type, spellings, owners)
-        entities.put(self.tx, self.number, self.at, [write])
-        return int(known is None)
-
-    def record(self, record: Record) -> int:
-        versions = self.tx.rows("record_versions", self.params(id=record.id))
-        stored = {int(version[2]): version for version in versions}
-        if record.version in stored:
-            there = stored[record.version]
-            if record.closed_at is not None and there[14] is None:
-                self.close(record, int(there[0]))
-            return 0
-        seq = self.items(self.index(record))
-        self.tx.run("record_add", self.params(seq=seq, **record_params(record)))
-        return 1
-
-    def close(self, record: Record, seq: int) -> None:
-        """Close the version that was the newest when it was stored here: a later one follows."""
-        at = micros(record.closed_at) if record.closed_at else 0
-        self.tx.run("record_close", self.params(id=record.id, at=at))
-        stamp = reserve(self.tx, 1)
-        for item, header in self.tx.rows("item_headers", self.params(owners=dumps([seq]))):
-            closed = self.params(seq=item, header=close_header(bytes(header), at), stamp=stamp)
-            self.tx.run("item_header_set", closed)
-        self.tx.run("scope_touch", self.params(stamp=stamp))
-
-    def batch(self, batch: _Batch) -> int:
-        if self.tx.one("batch_get", self.params(id=batch.id)):
-            return 0
-        values = batch.model_dump()
-        values["digest"] = bytes.fromhex(batch.digest) if batch.digest else None
-        key = batch.idempotency_key
-        if key and self.tx.one("batch_by_key", self.params(idempotency_key=key)):
-            values["idempotency_key"] = None
-        self.tx.run("batch_load", self.params(**values))
-        return 1
-
-    def change(self, change: _Change) -> int:
-        if self.tx.one("change_by_id", self.params(id=change.id)):
-            return 0
-        self.tx.run("change_add", self.params(seq=reserve(self.tx, 1), **change.model_dump()))
-        return 1
-
-    def items(self, passages: tuple[Passage, ...]) -> int:
-        seq = reserve(self.tx, len(passages))
-        stamp = seq + len(passages) - 1
-        self.tx.many("item_add", item_rows(self.number, seq, stamp, passages))
-        self.tx.run("scope_touch", self.params(stamp=stamp))
-        return seq

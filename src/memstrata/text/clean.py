@@ -1,4 +1,4 @@
-"""What every text goes through before it is stored: repair, then masking of secrets."""
+"""What every text goes through before it is stored: repair, then something in place of secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import regex
 
 from memstrata.text.analyse import repair
-from memstrata.text.secrets import mask
+from memstrata.text.secrets import StandIn, removed, replace
 
 __all__ = ["Cleaned", "clean_json", "clean_text", "shorten"]
 
@@ -17,47 +17,46 @@ _LONGEST_CLUSTER = 64  # characters
 
 
 class Cleaned(NamedTuple):
-    """A text as it is stored, and what was done to it, in words."""
+    """A text as it is stored, what was done to it in words, and what stands for its secrets."""
 
     text: str
     notes: list[str]
+    replaced: list[str]
 
 
-def clean_text(text: str) -> Cleaned:
-    """Replace what no store can hold and mask secrets; everything else stays as it is."""
+def clean_text(text: str, stand_in: StandIn = removed) -> Cleaned:
+    """Replace what no store can hold, and each secret; everything else stays as it is."""
     repaired, broken = repair(text)
-    masked, secrets = mask(repaired)
-    notes: list[str] = []
-    if broken:
-        notes.append(f"characters that no text can hold (NUL, half pairs) were replaced: {broken}")
-    if secrets:
-        captions = ", ".join(dict.fromkeys(secret.caption for secret in secrets))
-        notes.append(f"secrets were masked and not kept: {captions}")
-    return Cleaned(masked, notes)
+    cleaned, given = replace(repaired, stand_in)
+    notes = [f"characters that no text can hold (NUL, half pairs) were replaced: {broken}"]
+    return Cleaned(cleaned, notes if broken else [], given)
 
 
-def _member(key: str, value: Any) -> Any:
+def _member(key: str, value: Any, stand_in: StandIn) -> Any:
     """The value of a key, whose name may say that it is a secret."""
     if isinstance(value, str):
-        head = f"{clean_text(key).text}: "
-        masked = clean_text(head + value).text
-        if masked.startswith(head):
-            return masked[len(head) :]
-    return clean_json(value)
+        head = f"{clean_text(key, stand_in).text}: "
+        cleaned = clean_text(head + value, stand_in).text
+        if cleaned.startswith(head):
+            return cleaned[len(head) :]
+    return clean_json(value, stand_in)
 
 
-def clean_json(value: Any) -> Any:
+def clean_json(value: Any, stand_in: StandIn = removed) -> Any:
     """The same for every text in a JSON value, keys included; what is not JSON becomes text."""
     if isinstance(value, str):
-        return clean_text(value).text
+        return clean_text(value, stand_in).text
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {clean_text(str(key)).text: _member(str(key), item) for key, item in items}
+        return {
+            clean_text(str(key), stand_in).text: _member(str(key), item, stand_in)
+            for key, item in items
+        }
     if isinstance(value, list | tuple):
-        return [clean_json(item) for item in cast("list[Any]", value)]
+        return [clean_json(item, stand_in) for item in cast("list[Any]", value)]
     if value is None or isinstance(value, bool | int | float):
         return value
-    return clean_text(str(value)).text
+    return clean_text(str(value), stand_in).text
 
 
 def shorten(text: str, limit: int) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memstrata.text.recalled import without_recalled
+
 __all__ = ["Clause", "Sentence", "clauses", "readable", "sentences"]
 
 
@@ -35,7 +37,7 @@ class Clause:
 
 # What stands in a message and is not what its speaker says.
 _FOREIGN = re.compile(
-    r"<(?P<tag>memory|memories|[a-z]+_memory|knowledge_vault|context|document|file|system)\b[^>]*>"
+    r"<(?P<tag>memories|[a-z]+_memory|context|document|file|system)\b[^>]*>"
     r".*?(?:</(?P=tag)>|\Z)"
     r"|```.*?(?:```|\Z)|`[^`\n]*`"
     r"|^[ \t]*>[^\n]*$"
@@ -72,6 +74,7 @@ def _blank_quote(match: re.Match[str]) -> str:
 def readable(content: str) -> str:
     """The text with all that is not the speaker's own words blanked, character for character."""
     text = content.replace("’", "'")
+    text = without_recalled(text, _blank)
     if _FOREIGN_SIGN.search(text):
         text = _FOREIGN.sub(_blank, text)
     if '"' in text or "“" in text or "「" in text or "'" in text:

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from memstrata.ingest.narrate import own_words, sentences
+from memstrata.ingest.narrate import sentences
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import Resource
 from memstrata.records import Evidence, Message
 from memstrata.text.analyse import fold
 from memstrata.text.clean import shorten
+from memstrata.text.recalled import own_words
 
 __all__ = ["documents"]
 

@@ -17,14 +17,17 @@ from memstrata.ingest.local.people import Talk
 from memstrata.ingest.local.steps import procedures
 from memstrata.ingest.local.wishes import contact, wish
 from memstrata.ingest.proposals import Proposal
+from memstrata.ingest.resolve import USER_NAMES, is_wish
 from memstrata.kinds import Core, Episodic, KindModel, Semantic, Vault
 from memstrata.kinds.attributes import statement
 from memstrata.records import Evidence, Message
+from memstrata.text.analyse import fold
 
 __all__ = ["Setting", "extract"]
 
 _OTHERS = frozenset({"assistant", "system", "tool", "developer", "function"})
 _WRITERS = frozenset({"user", "assistant"})
+_USER_ROLES = frozenset({"user", "human"})
 _DIGIT = re.compile(r"\d")
 _LONG = 20_000
 _OWN_WORDS = 1000
@@ -98,7 +101,29 @@ def _is_private(message: Message) -> bool:
 
 
 def _speaks(message: Message) -> bool:
-    return message.role not in _OTHERS and message.trust not in ("tool", "web")
+    return fold(message.role) not in _OTHERS and message.trust not in ("tool", "web")
+
+
+def _speaker(message: Message) -> str:
+    """Who says `I`: no other role is the user, whatever it calls itself."""
+    name = (message.name or "").strip()
+    role = message.role.strip()
+    if fold(role) in _USER_ROLES:
+        return name or "user"
+    return role if not name or fold(name) in USER_NAMES else name
+
+
+def _put_in_mouth(found: Finding | Event | Proposal, message: Message, speaker: str) -> bool:
+    """Whether it says in somebody else's words what the user is or wishes."""
+    if not isinstance(found, Finding) or _is_trusted(message, speaker):
+        return False
+    if fold(found.subject) in USER_NAMES and speaker != "user":
+        return True
+    return found.subject in (speaker, "user") and is_wish(found.attribute)
+
+
+def _is_trusted(message: Message, speaker: str) -> bool:
+    return message.trust == "user" and (speaker == "user" or fold(speaker) not in USER_NAMES)
 
 
 def _findings(
@@ -106,7 +131,7 @@ def _findings(
 ) -> Iterator[Finding | Event | Proposal]:
     if not _speaks(message):
         return
-    talk.speaker = message.name.strip() if message.name and message.name.strip() else "user"
+    talk.speaker = _speaker(message)
     earlier = said.setdefault(talk.speaker, [])
     wrong = False
     pasted = len(message.content) > _OWN_WORDS
@@ -119,6 +144,8 @@ def _findings(
         language = chinese if sentence.chinese else english
         for found in language.read(sentence, talk, message.spans, message.occurred_at):
             if pasted and _of_another(found, talk.speaker):
+                continue
+            if _put_in_mouth(found, message, talk.speaker):
                 continue
             if isinstance(found, Finding):
                 _put_right(found, earlier, wrong)

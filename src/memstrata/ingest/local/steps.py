@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memstrata.ingest.narrate import own_words, sentences
+from memstrata.ingest.narrate import sentences
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import Procedural, Step
 from memstrata.records import Evidence, Message
 from memstrata.text.analyse import fold
 from memstrata.text.clean import shorten
+from memstrata.text.recalled import own_words
 
 __all__ = ["procedures"]
 

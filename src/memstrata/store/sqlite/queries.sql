@@ -64,7 +64,7 @@ SELECT name, hash FROM speakers WHERE scope = :scope;
 
 -- name: session_tail
 -- The last messages of a session, newest first, to align a re-sent history with.
-SELECT digest, id, identity FROM messages INDEXED BY messages_session
+SELECT seq, digest, id, identity FROM messages INDEXED BY messages_session
 WHERE scope = :scope AND session_id = :session_id AND hidden_at IS NULL
     AND (:prompts OR role <> 'system')
 ORDER BY seq DESC LIMIT :count;
@@ -335,28 +335,28 @@ UPDATE items SET header = :header, stamp = :stamp WHERE scope = :scope AND seq =
 -- name: item_pending_messages
 -- Messages' items that have no vector yet, oldest first.
 SELECT i.seq, substr(m.content, i.start + 1, i.stop - i.start), m.name, NULL,
-    m.occurred_at
+    m.occurred_at, i.stamp
 FROM items i INDEXED BY items_without_vector
 JOIN messages m ON m.scope = i.scope AND m.seq = i.owner
 WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
 
 -- name: item_pending_records
 -- Records' items that have no vector yet, oldest first.
-SELECT i.seq, substr(r.text, i.start + 1, i.stop - i.start), NULL, r.title, r.occurred_at
+SELECT i.seq, substr(r.text, i.start + 1, i.stop - i.start), NULL, r.title, r.occurred_at, i.stamp
 FROM items i INDEXED BY items_without_vector
 JOIN records r ON r.scope = i.scope AND r.seq = i.owner
 WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
 
 -- name: item_pending_episodes
 -- Closed episodes' items that have no vector yet; an open one still changes.
-SELECT i.seq, e.title || char(10) || e.summary, NULL, NULL, e.started_at
+SELECT i.seq, e.title || char(10) || e.summary, NULL, NULL, e.started_at, i.stamp
 FROM items i INDEXED BY items_without_vector
 JOIN episodes e ON e.scope = i.scope AND e.seq = i.owner
 WHERE i.scope = :scope AND i.model = 0 AND NOT e.is_open ORDER BY i.seq LIMIT :limit;
 
 -- name: item_pending_entities
 -- Entities' items that have no vector yet.
-SELECT i.seq, e.name, NULL, NULL, NULL
+SELECT i.seq, e.name, NULL, NULL, NULL, i.stamp
 FROM items i INDEXED BY items_without_vector
 JOIN entities e ON e.scope = i.scope AND e.seq = i.owner
 WHERE i.scope = :scope AND i.model = 0 ORDER BY i.seq LIMIT :limit;
@@ -371,6 +371,19 @@ WHERE i.scope = :scope AND i.owner = :owner;
 -- Note that an item has its vector.
 UPDATE items SET model = :model, stamp = :stamp
 WHERE scope = :scope AND seq = :seq AND model >= 0;
+
+-- name: vector_put
+-- Store a vector of an item that is still there and says what it said.
+INSERT INTO vectors (scope, model, seq, vector)
+SELECT :scope, :model, :seq, :vector
+WHERE EXISTS (
+    SELECT 1 FROM items WHERE scope = :scope AND seq = :seq AND model >= 0 AND stamp = :seen)
+ON CONFLICT (scope, model, seq) DO UPDATE SET vector = excluded.vector;
+
+-- name: item_vector_put
+-- Note that an item that says what it said has its vector.
+UPDATE items SET model = :model, stamp = :stamp
+WHERE scope = :scope AND seq = :seq AND model >= 0 AND stamp = :seen;
 
 -- name: vector_add
 -- Store a vector of an item that is still there.
@@ -449,6 +462,18 @@ FROM records INDEXED BY records_fingerprint
 WHERE scope = :scope AND closed_at IS NULL AND lifecycle <> 'retired'
     AND fingerprint IN (SELECT value FROM json_each(:fingerprints));
 
+-- name: record_rejected
+-- Which of these fingerprints were taken back or changed by someone, and none stands.
+SELECT DISTINCT fingerprint FROM records r
+WHERE scope = :scope AND fingerprint IN (SELECT value FROM json_each(:fingerprints))
+    AND (closed_at IS NULL AND lifecycle IN ('retired', 'review')
+        OR closed_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM records o INDEXED BY records_open WHERE o.scope = r.scope
+                AND o.id = r.id AND o.closed_at IS NULL AND o.fingerprint = r.fingerprint))
+    AND NOT EXISTS (
+        SELECT 1 FROM records c INDEXED BY records_fingerprint WHERE c.scope = r.scope
+            AND c.fingerprint = r.fingerprint AND c.closed_at IS NULL AND c.lifecycle = 'current');
+
 -- name: record_of_prefix
 -- Open versions of one kind, by what its ids begin with.
 SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
@@ -524,25 +549,50 @@ SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurr
 FROM records WHERE scope = :scope AND seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: evidence_add
--- Link a record to a source; a link that is there stays as it is.
+-- Link a record to a source; one that was taken away is linked again, with its own quote.
 INSERT INTO evidence (scope, record_id, source_id, quote, added_at, batch_id)
 VALUES (:scope, :record_id, :source_id, :quote, :at, :batch_id)
+ON CONFLICT (scope, record_id, source_id) DO UPDATE SET removed_at = NULL,
+    quote = coalesce(excluded.quote, evidence.quote)
+WHERE removed_at IS NOT NULL;
+
+-- name: evidence_load
+-- Add a link from a dump, be it one that was taken away again.
+INSERT INTO evidence (scope, record_id, source_id, quote, added_at, removed_at, batch_id)
+VALUES (:scope, :record_id, :source_id, :quote, :added_at, :removed_at, :batch_id)
 ON CONFLICT (scope, record_id, source_id) DO NOTHING;
 
 -- name: evidence_drop
--- Take sources from a record.
-DELETE FROM evidence WHERE scope = :scope AND record_id = :record_id
-    AND source_id IN (SELECT value FROM json_each(:sources));
+-- Take sources from a record, so that they can be given back.
+UPDATE evidence SET removed_at = :at WHERE scope = :scope AND record_id = :record_id
+    AND source_id IN (SELECT value FROM json_each(:sources)) AND removed_at IS NULL;
 
 -- name: evidence_of
 -- The sources of these records.
 SELECT record_id, source_id, quote FROM evidence
 WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids))
+    AND removed_at IS NULL
 ORDER BY record_id, added_at, source_id;
+
+-- name: evidence_in_batch
+-- What later batches rest on a batch's messages, in records that stand.
+SELECT e.record_id, e.source_id, e.batch_id FROM messages m INDEXED BY messages_batch
+CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = m.scope AND e.source_id = m.id
+CROSS JOIN records r INDEXED BY records_open
+    ON r.scope = e.scope AND r.id = e.record_id AND r.closed_at IS NULL
+WHERE m.scope = :scope AND m.batch_id = :batch_id AND e.batch_id > :batch_id
+    AND e.removed_at IS NULL;
+
+-- name: evidence_on_batch
+-- What later batches have added to the evidence of records that a batch wrote.
+SELECT e.record_id, e.source_id, e.batch_id FROM records r INDEXED BY records_batch
+CROSS JOIN evidence e ON e.scope = r.scope AND e.record_id = r.id
+WHERE r.scope = :scope AND r.batch_id = :batch_id AND e.batch_id > :batch_id
+    AND e.removed_at IS NULL;
 
 -- name: evidence_all
 -- All evidence of a scope, for a dump.
-SELECT record_id, source_id, quote, added_at, batch_id FROM evidence
+SELECT record_id, source_id, quote, added_at, removed_at, batch_id FROM evidence
 WHERE scope = :scope ORDER BY record_id, source_id;
 
 -- name: entity_add
@@ -602,9 +652,9 @@ ORDER BY mentioned DESC, e.seq LIMIT :limit;
 SELECT seq, id, name, type FROM entities WHERE scope = :scope ORDER BY seq;
 
 -- name: entity_drop_names
--- Forget the spellings of entities that are gone.
-DELETE FROM entity_names WHERE scope = :scope AND NOT EXISTS (
-    SELECT 1 FROM entities e WHERE e.scope = entity_names.scope AND e.seq = entity_names.entity);
+-- Forget all spellings of entities.
+DELETE FROM entity_names INDEXED BY entity_names_entity
+WHERE scope = :scope AND entity IN (SELECT value FROM json_each(:seqs));
 
 -- name: mention_add
 -- Note that a message or record version mentions an entity.
@@ -637,6 +687,7 @@ ORDER BY 1 DESC LIMIT :limit;
 SELECT m.seq, r.seq, r.lifecycle = 'past' OR coalesce(r.valid_to <= :now, 0)
 FROM messages m
 CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = m.scope AND e.source_id = m.id
+    AND e.removed_at IS NULL
 CROSS JOIN records r INDEXED BY records_open ON r.scope = e.scope AND r.id = e.record_id
 WHERE m.scope = :scope AND m.seq IN (SELECT value FROM json_each(:seqs))
     AND r.closed_at IS NULL AND r.lifecycle IN ('current', 'past');
@@ -644,7 +695,7 @@ WHERE m.scope = :scope AND m.seq IN (SELECT value FROM json_each(:seqs))
 -- name: links_of_records
 -- The messages that these record versions rest on.
 SELECT r.seq, m.seq FROM records r INDEXED BY records_seq
-CROSS JOIN evidence e ON e.scope = r.scope AND e.record_id = r.id
+CROSS JOIN evidence e ON e.scope = r.scope AND e.record_id = r.id AND e.removed_at IS NULL
 CROSS JOIN messages m INDEXED BY messages_id ON m.scope = e.scope AND m.id = e.source_id
 WHERE r.scope = :scope AND r.seq IN (SELECT value FROM json_each(:seqs));
 
@@ -655,9 +706,9 @@ WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs)) AND episode
 
 -- name: batch_add
 -- Note a call that writes.
-INSERT INTO batches (scope, id, verb, actor, state, request, digest, idempotency_key, created_at,
-    finished_at)
-VALUES (:scope, :id, :verb, :actor, :state, :request, :digest, :idempotency_key, :at,
+INSERT INTO batches (scope, id, verb, actor, state, request, brought, digest, idempotency_key,
+    created_at, finished_at)
+VALUES (:scope, :id, :verb, :actor, :state, :request, :brought, :digest, :idempotency_key, :at,
     CASE WHEN :state = 'done' THEN :at END);
 
 -- name: batch_by_key
@@ -801,6 +852,16 @@ WHERE scope = :scope AND seq = :seq;
 DELETE FROM vectors WHERE scope = :scope AND seq = :seq
     AND model IN (SELECT model FROM models);
 
+-- name: erase_brought
+-- Count no longer on the messages that are about to be erased.
+UPDATE batches SET brought = brought - (
+    SELECT count(*) FROM messages m INDEXED BY messages_id
+    WHERE m.scope = batches.scope AND m.batch_id = batches.id
+        AND m.id IN (SELECT value FROM json_each(:ids)))
+WHERE scope = :scope AND id IN (
+    SELECT batch_id FROM messages INDEXED BY messages_id
+    WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids)));
+
 -- name: erase_messages
 -- Erase messages.
 DELETE FROM messages INDEXED BY messages_id WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
@@ -827,15 +888,17 @@ DELETE FROM mentions WHERE scope = :scope AND owner IN (SELECT value FROM json_e
 DELETE FROM changes INDEXED BY changes_target WHERE scope = :scope AND target_id IN (SELECT value FROM json_each(:ids));
 
 -- name: erase_speakers
--- Forget speakers who no longer say anything.
-DELETE FROM speakers WHERE scope = :scope AND NOT EXISTS (
-    SELECT 1 FROM messages m WHERE m.scope = speakers.scope
-        AND coalesce(m.name, m.role) = speakers.name);
+-- Forget those of these speakers who no longer say anything.
+DELETE FROM speakers WHERE scope = :scope AND hash IN (SELECT value FROM json_each(:hashes))
+    AND NOT EXISTS (
+        SELECT 1 FROM messages m WHERE m.scope = speakers.scope
+            AND coalesce(m.name, m.role) = speakers.name);
 
 -- name: erase_entities
--- The entities that nothing mentions any more, but for those who speak.
-SELECT seq FROM entities WHERE scope = :scope AND NOT EXISTS (
-    SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity = entities.seq)
+-- Of these entities those that nothing mentions any more, but for those who speak.
+SELECT seq FROM entities WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs))
+    AND NOT EXISTS (
+        SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity = entities.seq)
     AND NOT EXISTS (
         SELECT 1 FROM speakers s WHERE s.scope = entities.scope AND s.name = entities.name);
 
@@ -844,17 +907,214 @@ SELECT seq FROM entities WHERE scope = :scope AND NOT EXISTS (
 DELETE FROM entities WHERE scope = :scope AND seq = :seq;
 
 -- name: erase_batches
--- Forget what identified erased input: its hash would recognise it again.
-UPDATE batches SET digest = NULL, request = NULL, reason = NULL WHERE scope = :scope
+-- Of these batches those of which nothing is left, with what they would be known by. What an
+-- `add` was given is gone with its messages, though it may have ended a record that stands.
+SELECT id, digest, idempotency_key FROM batches
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids))
     AND NOT EXISTS (
         SELECT 1 FROM messages m WHERE m.scope = batches.scope AND m.batch_id = batches.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM records r WHERE r.scope = batches.scope AND r.batch_id = batches.id);
+    AND (verb = 'add' OR NOT EXISTS (
+        SELECT 1 FROM records r WHERE r.scope = batches.scope AND r.batch_id = batches.id));
 
--- name: erase_versions_count
--- How many versions these records have.
-SELECT count(*) FROM records
-WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+-- name: tombstone_add
+-- Note what is erased, as a hash.
+INSERT INTO tombstones (scope, salt, what, mark, place, session, ref, at)
+VALUES (:scope, :salt, :what, :mark, :place, :session, :ref, :at)
+ON CONFLICT (scope, salt, what, mark, place) DO NOTHING;
+
+-- name: tombstone_salt
+-- The next of the salts with which a scope's tombstones are keyed.
+SELECT min(salt) FROM tombstones WHERE scope = :scope AND salt > :after;
+
+-- name: tombstone_find
+-- Which of these hashes are of something erased.
+SELECT mark, ref FROM tombstones
+WHERE scope = :scope AND salt = :salt AND what = :what
+    AND mark IN (SELECT unhex(value) FROM json_each(:marks));
+
+-- name: tombstone_turns
+-- The last erased turns of a session, newest first, to align a re-sent history with.
+SELECT place, what, mark, ref FROM tombstones INDEXED BY tombstones_session
+WHERE scope = :scope AND session = :session AND (:prompts OR what = 'line')
+ORDER BY place DESC LIMIT :count;
+
+-- name: tombstone_prompts
+-- Which of these hashes are of system prompts that were erased in a session.
+SELECT mark FROM tombstones
+WHERE scope = :scope AND salt = :salt AND what = 'prompt'
+    AND mark IN (SELECT unhex(value) FROM json_each(:marks)) AND session = :session;
+
+-- name: tombstone_line
+-- The erased turns that stood between two places, for a dump.
+SELECT place, salt, what, mark, session, ref, at FROM tombstones INDEXED BY tombstones_session
+WHERE scope = :scope AND session IS NOT NULL AND place > :after AND place <= :until
+ORDER BY place;
+
+-- name: tombstone_all
+-- The tombstones of a scope but those of turns, for a dump.
+SELECT salt, what, mark, ref, at FROM tombstones
+WHERE scope = :scope AND session IS NULL ORDER BY salt, what, mark;
+
+-- name: tombstone_turn_known
+-- Whether the tombstone of a turn is there, wherever it stands.
+SELECT 1 FROM tombstones
+WHERE scope = :scope AND salt = :salt AND what = :what AND mark = :mark AND ref = :ref;
+
+-- name: erase_marks
+-- What messages that are to be erased are known by.
+SELECT id, seq, session_id, role, digest, identity, batch_id, coalesce(name, role)
+FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids)) ORDER BY seq;
+
+-- name: erase_versions
+-- The versions of records that are to be erased, and what they follow.
+SELECT id, seq, fingerprint, batch_id, valid_from, supersedes, superseded_by FROM records
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids)) ORDER BY id, version;
+
+-- name: erase_sealed_kept
+-- Of these records those that hold a secret and rest on something that stays.
+SELECT s.record_id FROM secrets s
+WHERE s.scope = :scope AND s.record_id IN (SELECT value FROM json_each(:ids))
+    AND EXISTS (
+        SELECT 1 FROM evidence e WHERE e.scope = s.scope AND e.record_id = s.record_id
+            AND e.removed_at IS NULL
+            AND e.source_id NOT IN (SELECT value FROM json_each(:sources)));
+
+-- name: erase_rebuild
+-- The messages that stay and were evidence of records that go, if they were to be distilled.
+SELECT DISTINCT m.seq, m.id FROM evidence e
+CROSS JOIN messages m INDEXED BY messages_id ON m.scope = e.scope AND m.id = e.source_id
+LEFT JOIN batches b ON b.scope = m.scope AND b.id = m.batch_id
+WHERE e.scope = :scope AND e.record_id IN (SELECT value FROM json_each(:records))
+    AND e.removed_at IS NULL AND m.hidden_at IS NULL
+    AND m.id NOT IN (SELECT value FROM json_each(:messages))
+    AND coalesce(json_extract(b.request, '$.infer'), 1) ORDER BY m.seq;
+
+-- name: erase_secrets
+-- Destroy what erased records had sealed.
+DELETE FROM secrets WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_secret_marks
+-- Forget by what the secrets of erased records would be known.
+DELETE FROM secret_marks INDEXED BY secret_marks_record
+WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
+
+-- name: entity_name_drop
+-- Forget one spelling of an entity.
+DELETE FROM entity_names WHERE scope = :scope AND normal = :normal AND entity = :entity;
+
+-- name: entity_name_full
+-- Make the spellings of an entity that is known by its given name alone names of its own.
+UPDATE entity_names INDEXED BY entity_names_entity SET given = 0
+WHERE scope = :scope AND entity = :entity;
+
+-- name: entity_by_seq
+-- Entities by sequence number.
+SELECT seq, id, name, type FROM entities
+WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: mention_entities
+-- The entities that are mentioned there.
+SELECT DISTINCT entity FROM mentions INDEXED BY mentions_owner
+WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners));
+
+-- name: mention_texts
+-- What mentions an entity, in its own words, a page after a sequence number.
+SELECT x.owner, m.content, m.name, r.title, r.text FROM mentions x
+LEFT JOIN messages m ON m.scope = x.scope AND m.seq = x.owner
+LEFT JOIN records r INDEXED BY records_seq ON r.scope = x.scope AND r.seq = x.owner
+WHERE x.scope = :scope AND x.entity = :entity AND x.owner > :after
+ORDER BY x.owner LIMIT :limit;
+
+-- name: mention_erase
+-- Forget what mentions an entity that is gone.
+DELETE FROM mentions WHERE scope = :scope AND entity = :entity;
+
+-- name: message_after
+-- The next messages of a session after a sequence number.
+SELECT id FROM messages INDEXED BY messages_session
+WHERE scope = :scope AND session_id = :session_id AND seq > :seq ORDER BY seq LIMIT :count;
+
+-- name: message_after_all
+-- The next messages after a sequence number, of whatever session.
+SELECT id FROM messages WHERE scope = :scope AND seq > :seq ORDER BY seq LIMIT :count;
+
+-- name: record_ids_named
+-- Records on these messages with a name that only messages which are to be erased say.
+SELECT DISTINCT r.id FROM evidence e INDEXED BY evidence_source
+CROSS JOIN records r ON r.scope = e.scope AND r.id = e.record_id
+CROSS JOIN mentions y INDEXED BY mentions_owner ON y.scope = r.scope AND y.owner = r.seq
+WHERE e.scope = :scope AND e.source_id IN (SELECT value FROM json_each(:sources))
+    AND y.entity IN (SELECT value FROM json_each(:entities))
+    AND NOT EXISTS (
+        SELECT 1 FROM evidence f
+        CROSS JOIN messages m INDEXED BY messages_id ON m.scope = f.scope AND m.id = f.source_id
+        WHERE f.scope = e.scope AND f.record_id = r.id
+            AND m.id NOT IN (SELECT value FROM json_each(:ids))
+            AND (EXISTS (SELECT 1 FROM mentions z
+                    WHERE z.scope = m.scope AND z.entity = y.entity AND z.owner = m.seq)
+                OR EXISTS (SELECT 1 FROM entity_names n INDEXED BY entity_names_entity
+                    WHERE n.scope = m.scope AND n.entity = y.entity AND n.written = m.name)));
+
+-- name: record_ids_linked
+-- Records that one of these ended, or that one of these began.
+SELECT id FROM records INDEXED BY records_ended
+WHERE scope = :scope AND superseded_by IN (SELECT value FROM json_each(:ids))
+UNION SELECT id FROM records INDEXED BY records_begun
+WHERE scope = :scope AND supersedes IN (SELECT value FROM json_each(:ids));
+
+-- name: record_relink
+-- Say anew in a version what it follows, what followed it, and until when it held.
+UPDATE records SET lifecycle = :lifecycle, valid_to = :valid_to, retired_at = :retired_at,
+    supersedes = :supersedes, superseded_by = :superseded_by
+WHERE scope = :scope AND id = :id AND version = :version;
+
+-- name: change_relink
+-- Say anew in the log what was done, without what was erased.
+UPDATE changes INDEXED BY changes_id SET op = :op, reason = :reason, evidence = :evidence
+WHERE scope = :scope AND id = :id;
+
+-- name: change_citing
+-- Entries of the logs of batches that cite one of these as evidence.
+SELECT id, op, reason, evidence FROM changes INDEXED BY changes_batch
+WHERE scope = :scope AND batch_id IN (SELECT value FROM json_each(:batches))
+    AND EXISTS (SELECT 1 FROM json_each(changes.evidence) c
+        WHERE c.value IN (SELECT value FROM json_each(:ids)));
+
+-- name: erase_batches_all
+-- All batches of a scope that is erased whole, with what they would be known by.
+SELECT id, digest, idempotency_key FROM batches WHERE scope = :scope;
+
+-- name: batch_rebuilt
+-- Note that what an erasure left was distilled again: the batch names nothing any more.
+UPDATE batches SET request = NULL WHERE scope = :scope AND id = :id AND verb = 'forget';
+
+-- name: batch_forget
+-- Forget by what a batch would be known, and what it said; its hash would recognise it again.
+UPDATE batches SET digest = NULL, idempotency_key = NULL, request = NULL, reason = NULL
+WHERE scope = :scope AND id = :id;
+
+-- name: batch_rebuilds
+-- What is to be distilled again after erasures, and has not been.
+SELECT id, request FROM batches
+WHERE scope = :scope AND verb = 'forget' AND request IS NOT NULL;
+
+-- name: batch_request
+-- Set what a batch asks for.
+UPDATE batches SET request = :request WHERE scope = :scope AND id = :id;
+
+-- name: scope_agents
+-- The agents that have memory of their own of a user.
+SELECT agent_id FROM scopes s
+WHERE tenant = :tenant AND user_id = :user_id AND agent_id <> '' AND (
+    EXISTS (SELECT 1 FROM messages m WHERE m.scope = s.scope)
+    OR EXISTS (SELECT 1 FROM records r WHERE r.scope = s.scope))
+ORDER BY agent_id;
+
+-- name: audit_named
+-- Which of these ids the audit log names.
+SELECT DISTINCT target_id FROM audit INDEXED BY audit_target
+WHERE tenant = :tenant AND target_id IN (SELECT value FROM json_each(:ids));
 
 -- name: stats
 -- How much a scope holds.
@@ -873,73 +1133,379 @@ SELECT
 SELECT kind, lifecycle, count(*) FROM records
 WHERE scope = :scope AND closed_at IS NULL GROUP BY kind, lifecycle ORDER BY kind, lifecycle;
 
--- name: verify_counts
--- Invariants that hold in every sound store, as counts of what breaks them.
-SELECT 'items of nothing that is there', count(*) FROM items i
+-- name: vault_get
+-- The sealed key of the marks, and which key opens it.
+SELECT key_id, sealed FROM vault;
+
+-- name: vault_add
+-- Keep the first sealed key of the marks.
+INSERT INTO vault (only, key_id, sealed) VALUES (1, :key_id, :sealed)
+ON CONFLICT (only) DO NOTHING;
+
+-- name: vault_replace
+-- Begin anew where the key is lost and nothing needs it any more.
+UPDATE vault SET key_id = :key_id, sealed = :sealed
+WHERE key_id = :lost AND NOT EXISTS (SELECT 1 FROM secrets);
+
+-- name: vault_reseal
+-- Put the key of the marks under a new key.
+UPDATE vault SET key_id = :key_id, sealed = :sealed WHERE key_id = :was;
+
+-- name: secret_put
+-- Keep a sealed secret; what was sealed there before is gone.
+INSERT INTO secrets (scope, record_id, key_id, sealed, sealed_at)
+VALUES (:scope, :record_id, :key_id, :sealed, :at)
+ON CONFLICT (scope, record_id) DO UPDATE SET key_id = excluded.key_id,
+    sealed = excluded.sealed, sealed_at = excluded.sealed_at;
+
+-- name: secret_get
+-- The sealed secret of a vault entry.
+SELECT key_id, sealed FROM secrets WHERE scope = :scope AND record_id = :record_id;
+
+-- name: secret_known
+-- Which of these marks are known: in the vault, in an entry that stands, or as no secret.
+SELECT k.mark, k.record_id, k.state FROM secret_marks k
+WHERE k.scope = :scope AND k.mark IN (SELECT unhex(value) FROM json_each(:marks))
+    AND (k.state = 'released' OR EXISTS (SELECT 1 FROM records r INDEXED BY records_open
+        WHERE r.scope = k.scope AND r.id = k.record_id AND r.closed_at IS NULL));
+
+-- name: secret_mark_put
+-- Know a secret again as this entry's.
+INSERT INTO secret_marks (scope, mark, record_id) VALUES (:scope, :mark, :record_id)
+ON CONFLICT (scope, mark) DO UPDATE SET record_id = excluded.record_id, state = 'sealed';
+
+-- name: secret_marks_replace
+-- Know the earlier secrets of an entry as replaced.
+UPDATE secret_marks INDEXED BY secret_marks_record SET state = 'replaced'
+WHERE scope = :scope AND record_id = :record_id;
+
+-- name: secret_replaced
+-- Whether an entry ever had another secret.
+SELECT count(*) FROM secret_marks
+WHERE scope = :scope AND record_id = :record_id AND state = 'replaced';
+
+-- name: secret_refit
+-- Give an entry with another secret its new fingerprint.
+UPDATE records SET fingerprint = :fingerprint
+WHERE scope = :scope AND id = :record_id AND closed_at IS NULL;
+
+-- name: secret_all
+-- All sealed secrets of a scope, for a dump.
+SELECT record_id, key_id, sealed, sealed_at FROM secrets WHERE scope = :scope;
+
+-- name: secret_marks_all
+-- All marks of a scope, for a dump.
+SELECT mark, record_id, state FROM secret_marks WHERE scope = :scope;
+
+-- name: secret_mark_load
+-- Know a secret of a dump again, unless it is known here.
+INSERT INTO secret_marks (scope, mark, record_id, state)
+VALUES (:scope, :mark, :record_id, :state)
+ON CONFLICT (scope, mark) DO NOTHING;
+
+-- name: secret_other
+-- A page of the secrets that need another key than this one, with whose they are.
+SELECT c.tenant, c.user_id, c.agent_id, s.scope, s.record_id, s.key_id, s.sealed
+FROM secrets s CROSS JOIN scopes c ON c.scope = s.scope
+WHERE (s.scope, s.record_id) > (:after_scope, :after_id) AND s.key_id <> :key_id
+ORDER BY s.scope, s.record_id LIMIT :limit;
+
+-- name: secret_count_other
+-- How many secrets need another key than this one.
+SELECT count(*) FROM secrets WHERE key_id <> :key_id;
+
+-- name: secret_reseal
+-- Put a secret under a new key, unless it is another one by now.
+UPDATE secrets SET key_id = :key_id, sealed = :sealed
+WHERE scope = :scope AND record_id = :record_id AND sealed = :old;
+
+-- name: secret_release
+-- Know what was sealed as no secret from now on.
+UPDATE secret_marks SET state = 'released' WHERE scope = :scope AND mark = :mark;
+
+-- name: secret_marks_drop
+-- Forget the earlier secrets of an entry that is gone.
+DELETE FROM secret_marks
+WHERE scope = :scope AND record_id = :record_id AND state <> 'released';
+
+-- name: secret_drop
+-- Destroy what was sealed for an entry.
+DELETE FROM secrets WHERE scope = :scope AND record_id = :record_id;
+
+-- name: name_all
+-- All spellings of a scope's entities.
+SELECT n.entity, e.id, n.written FROM entity_names n
+CROSS JOIN entities e ON e.scope = n.scope AND e.seq = n.entity
+WHERE n.scope = :scope;
+
+-- name: message_seq
+-- Where a message stands, if it is still the one that was read.
+SELECT seq FROM messages WHERE scope = :scope AND id = :id AND digest = :digest;
+
+-- name: record_seq
+-- Where a version of a record stands.
+SELECT seq FROM records WHERE scope = :scope AND id = :id AND version = :version;
+
+-- name: rewrite_messages
+-- Messages whose text may change, with the hashes they are known by.
+SELECT seq, id, external_id, session_id, role, name, content, parts, occurred_at, recorded_at,
+    hidden_at, trust, tags, metadata, spans, batch_id, digest, identity
+FROM messages INDEXED BY messages_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: evidence_quotes
+-- What these records quote, whether it is theirs still or not.
+SELECT record_id, source_id, quote FROM evidence
+WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids)) AND quote IS NOT NULL;
+
+-- name: secret_sources
+-- What names the secrets of these vault entries.
+SELECT DISTINCT e.record_id, e.source_id FROM evidence e
+CROSS JOIN secrets s ON s.scope = e.scope AND s.record_id = e.record_id
+WHERE e.scope = :scope AND e.record_id IN (SELECT value FROM json_each(:ids));
+
+-- name: rewrite_message
+-- Change what a message says.
+UPDATE messages SET name = :name, content = :content, parts = :parts, tags = :tags,
+    metadata = :metadata, spans = :spans, digest = :digest, identity = :identity
+WHERE scope = :scope AND seq = :seq;
+
+-- name: rewrite_record
+-- Change what a version of a record says.
+UPDATE records SET title = :title, text = :text, fields = :fields, tags = :tags,
+    metadata = :metadata, path = :path, fingerprint = :fingerprint
+WHERE scope = :scope AND id = :id AND version = :version;
+
+-- name: rewrite_batches
+-- Forget the hash of what these batches brought: it is of the text as it was.
+UPDATE batches SET digest = NULL
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: rewrite_item
+-- Index a passage anew; its old vector no longer fits.
+UPDATE items SET header = :header, terms = :terms, start = :start, stop = :stop, model = 0,
+    stamp = :stamp
+WHERE scope = :scope AND seq = :seq;
+
+-- name: rewrite_quote
+-- Change what a record quotes of a source.
+UPDATE evidence SET quote = :quote
+WHERE scope = :scope AND record_id = :record_id AND source_id = :source_id;
+
+-- name: rewrite_reason
+-- Change what was given as the reason of a change.
+UPDATE changes SET reason = :reason WHERE scope = :scope AND id = :id;
+
+-- name: audit_add
+-- Note what was done with something protected.
+INSERT INTO audit (tenant, user_id, agent_id, at, actor, action, target_id, reason, detail)
+VALUES (:tenant, :user_id, :agent_id, :at, :actor, :action, :target_id, :reason, :detail);
+
+-- name: audit_list
+-- A page of the audit log of a tenant, or of one scope, newest first.
+SELECT seq, user_id, agent_id, at, actor, action, target_id, reason, detail
+FROM audit INDEXED BY audit_tenant
+WHERE tenant = :tenant AND seq < :before AND at >= :since AND at < :until
+    AND (:user_id IS NULL OR (user_id = :user_id AND agent_id = :agent_id))
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: audit_scrub
+-- Take the id and the reasons of something erased out of the log; that it happened stays.
+UPDATE audit SET target_id = :mark, reason = ''
+WHERE tenant = :tenant AND target_id = :target_id
+    AND user_id = :user_id AND agent_id = :agent_id;
+
+-- name: verify_broken
+-- What breaks the invariants of every sound store: which one, and the id or item it is about.
+SELECT 'items of nothing that is there' AS what, 'item ' || i.seq AS id FROM items i
 WHERE i.scope = :scope AND i.model >= 0
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = i.scope AND m.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = i.scope AND e.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner)
 UNION ALL
-SELECT 'messages of an episode that is gone', count(*) FROM messages m
+SELECT 'erased items of something that is there', 'item ' || i.seq FROM items i
+WHERE i.scope = :scope AND i.model < 0 AND (
+    EXISTS (SELECT 1 FROM messages m WHERE m.scope = i.scope AND m.seq = i.owner)
+    OR EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
+    OR EXISTS (SELECT 1 FROM episodes e WHERE e.scope = i.scope AND e.seq = i.owner)
+    OR EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner))
+UNION ALL
+SELECT 'erased items of which something is left', 'item ' || i.seq FROM items i
+WHERE i.scope = :scope AND (i.model < 0 OR i.header = :gone)
+    AND (i.model >= 0 OR i.header <> :gone OR length(i.terms) > 0 OR i.start <> 0 OR i.stop <> 0)
+UNION ALL
+SELECT 'vectors of erased items', 'item ' || v.seq FROM items i
+JOIN vectors v ON v.scope = i.scope AND v.seq = i.seq AND v.model IN (SELECT model FROM models)
+WHERE i.scope = :scope AND i.model < 0
+UNION ALL
+SELECT 'batches of whose messages some are missing', b.id FROM batches b
+WHERE b.scope = :scope AND b.brought > (SELECT count(*) FROM messages m INDEXED BY messages_batch
+    WHERE m.scope = b.scope AND m.batch_id = b.id)
+UNION ALL
+SELECT 'messages of an episode that is gone', m.id FROM messages m
 WHERE m.scope = :scope AND m.episode IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = m.scope AND e.seq = m.episode)
 UNION ALL
-SELECT 'episodes without messages', count(*) FROM episodes e
+SELECT 'episodes without messages', e.id FROM episodes e
 WHERE e.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = e.scope AND m.episode = e.seq)
 UNION ALL
-SELECT 'mentions of what is gone', count(*) FROM mentions x
+SELECT 'mentions of what is gone', 'item ' || x.owner FROM mentions x
 WHERE x.scope = :scope AND (
     NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = x.scope AND n.seq = x.entity)
     OR (NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = x.scope AND m.seq = x.owner)
         AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = x.scope AND r.seq = x.owner)))
 UNION ALL
-SELECT 'spellings of an entity that is gone', count(*) FROM entity_names y
+SELECT 'spellings of an entity that is gone', 'item ' || y.entity FROM entity_names y
 WHERE y.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = y.scope AND n.seq = y.entity)
 UNION ALL
-SELECT 'messages that cannot be found because their index entry is missing', count(*)
+SELECT 'messages that cannot be found because their index entry is missing', m.id
 FROM messages m WHERE m.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = m.scope AND i.owner = m.seq)
 UNION ALL
-SELECT 'record versions without an index entry', count(*)
+SELECT 'record versions without an index entry', r.id || ' version ' || r.version
 FROM records r WHERE r.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = r.scope AND i.owner = r.seq)
 UNION ALL
-SELECT 'vectors without an item', count(*) FROM vectors v
+SELECT 'episodes without an index entry', e.id FROM episodes e WHERE e.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = e.scope AND i.seq = e.seq)
+UNION ALL
+SELECT 'entities without an index entry', n.id FROM entities n WHERE n.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = n.scope AND i.seq = n.seq)
+UNION ALL
+SELECT 'vectors without an item', 'item ' || v.seq FROM vectors v
 WHERE v.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = v.scope AND i.seq = v.seq)
 UNION ALL
-SELECT 'items said to have a vector that have none', count(*) FROM items i
+SELECT 'items said to have a vector that have none', 'item ' || i.seq FROM items i
 WHERE i.scope = :scope AND i.model > 0 AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.scope = i.scope AND v.model = i.model AND v.seq = i.seq)
 UNION ALL
-SELECT 'damaged index entries', count(*) FROM items i
+SELECT 'damaged index entries', 'item ' || i.seq FROM items i
 WHERE i.scope = :scope AND (length(i.header) <> 80 OR length(i.terms) % 10 <> 0)
 UNION ALL
-SELECT 'damaged vectors', count(*) FROM vectors v JOIN models m ON m.model = v.model
+SELECT 'damaged vectors', 'item ' || v.seq FROM vectors v JOIN models m ON m.model = v.model
 WHERE v.scope = :scope AND length(v.vector) <> 2 * m.dimensions
 UNION ALL
-SELECT 'evidence of records that are gone', count(*) FROM evidence e
+SELECT 'evidence of records that are gone', e.record_id FROM evidence e
 WHERE e.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = e.scope AND r.id = e.record_id)
 UNION ALL
-SELECT 'messages of a batch that is not noted', count(*) FROM messages m
+SELECT 'messages of a batch that is not noted', m.id FROM messages m
 WHERE m.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = m.scope AND b.id = m.batch_id)
 UNION ALL
-SELECT 'changes of a batch that is not noted', count(*) FROM changes c
+SELECT 'changes of a batch that is not noted', c.id FROM changes c
 WHERE c.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = c.scope AND b.id = c.batch_id)
 UNION ALL
-SELECT 'records with a gap between their versions', count(*) FROM (
-    SELECT id FROM records WHERE scope = :scope
-    GROUP BY id HAVING max(version) <> count(*))
+SELECT 'records with a gap between their versions', id FROM records WHERE scope = :scope
+GROUP BY id HAVING max(version) <> count(*)
 UNION ALL
-SELECT 'items newer than their scope says', count(*) FROM items i
+SELECT 'records with more than one open version', id FROM records WHERE scope = :scope
+GROUP BY id HAVING sum(closed_at IS NULL) > 1
+UNION ALL
+SELECT 'record versions that stand though a later one does, or did', o.id || ' version ' || o.version
+FROM records o JOIN records n ON n.scope = o.scope AND n.id = o.id AND n.version = o.version + 1
+WHERE o.scope = :scope AND o.closed_at IS NULL
+UNION ALL
+SELECT 'record versions that were closed after the next began', o.id || ' version ' || o.version
+FROM records o JOIN records n ON n.scope = o.scope AND n.id = o.id AND n.version = o.version + 1
+WHERE o.scope = :scope AND o.closed_at > n.recorded_at
+UNION ALL
+SELECT 'records whose successor names nothing that it followed', r.id FROM records r
+JOIN records n ON n.scope = r.scope AND n.id = r.superseded_by AND n.closed_at IS NULL
+WHERE r.scope = :scope AND r.closed_at IS NULL AND r.superseded_by IS NOT NULL
+    AND n.supersedes IS NULL
+UNION ALL
+SELECT 'records that took the place of one that names another', n.id FROM records n
+JOIN records r ON r.scope = n.scope AND r.id = n.supersedes AND r.closed_at IS NULL
+WHERE n.scope = :scope AND n.closed_at IS NULL AND n.supersedes IS NOT NULL
+    AND r.superseded_by <> n.id
+UNION ALL
+SELECT 'batches that ended and that somebody still works on', b.id FROM batches b
+WHERE b.scope = :scope AND b.state NOT IN ('pending', 'running') AND b.lease_owner IS NOT NULL
+UNION ALL
+SELECT 'batches that nobody is working on though they are running', b.id FROM batches b
+WHERE b.scope = :scope AND b.state = 'running' AND (b.lease_owner IS NULL OR b.lease_until IS NULL)
+UNION ALL
+SELECT 'batches that wait though they are finished', b.id FROM batches b
+WHERE b.scope = :scope AND b.state IN ('pending', 'running') AND b.finished_at IS NOT NULL
+UNION ALL
+SELECT 'batches that are done and were never distilled', b.id FROM batches b
+WHERE b.scope = :scope AND b.verb = 'add' AND b.state = 'done' AND NOT b.distilled
+    AND json_extract(b.request, '$.infer') AND EXISTS (
+        SELECT 1 FROM messages m INDEXED BY messages_batch WHERE m.scope = b.scope
+            AND m.batch_id = b.id AND m.hidden_at IS NULL AND m.episode IS NULL)
+UNION ALL
+SELECT 'messages that were distilled and are in no episode', m.id FROM batches b
+JOIN messages m INDEXED BY messages_batch ON m.scope = b.scope AND m.batch_id = b.id
+WHERE b.scope = :scope AND b.distilled AND b.brought IS NOT NULL
+    AND m.hidden_at IS NULL AND m.episode IS NULL
+UNION ALL
+SELECT 'episodes of a batch that is not distilled', e.id FROM episodes e
+JOIN batches b ON b.scope = e.scope AND b.id = e.batch_id
+WHERE e.scope = :scope AND b.verb = 'add' AND NOT b.distilled
+UNION ALL
+SELECT 'secrets without an entry in the vault', s.record_id FROM secrets s
+WHERE s.scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM records r WHERE r.scope = s.scope AND r.id = s.record_id AND r.kind = 'vault')
+UNION ALL
+SELECT 'entries of the vault without their secret', r.id FROM records r
+WHERE r.scope = :scope AND r.closed_at IS NULL AND r.kind = 'vault'
+    AND json_extract(r.fields, '$.sealed') AND NOT EXISTS (
+        SELECT 1 FROM secrets s WHERE s.scope = r.scope AND s.record_id = r.id)
+    AND EXISTS (SELECT 1 FROM batches b WHERE b.scope = r.scope AND b.id = r.batch_id
+        AND b.brought IS NOT NULL)
+UNION ALL
+SELECT 'items newer than their scope says', 'item ' || i.seq FROM items i
 JOIN scopes s ON s.scope = i.scope WHERE i.scope = :scope AND i.stamp > s.stamp
 UNION ALL
-SELECT 'items that the store has not counted', count(*) FROM items i, store
+SELECT 'items that the store has not counted', 'item ' || i.seq FROM items i, store
 WHERE i.scope = :scope AND i.seq > store.last_seq;
+
+-- name: verify_dangling
+-- What points to something that is not there; it may have been erased, and then that is right.
+-- What a dump brought may point to what the rest of the dump will bring.
+SELECT 'evidence from messages that are gone' AS what, e.record_id AS id, e.source_id AS target
+FROM evidence e JOIN batches b ON b.scope = e.scope AND b.id = e.batch_id
+WHERE e.scope = :scope AND b.brought IS NOT NULL
+    AND length(e.source_id) = 36 AND e.source_id GLOB 'msg_*'
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.scope = e.scope AND m.id = e.source_id)
+UNION ALL
+SELECT 'records that took the place of one that is gone', r.id, r.supersedes FROM records r
+JOIN batches b ON b.scope = r.scope AND b.id = r.batch_id
+WHERE r.scope = :scope AND b.brought IS NOT NULL AND r.closed_at IS NULL
+    AND r.supersedes IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM records o WHERE o.scope = r.scope AND o.id = r.supersedes)
+UNION ALL
+SELECT 'records whose successor is gone', r.id, r.superseded_by FROM records r
+JOIN batches b ON b.scope = r.scope AND b.id = r.batch_id
+WHERE r.scope = :scope AND b.brought IS NOT NULL AND r.closed_at IS NULL
+    AND r.superseded_by IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM records n WHERE n.scope = r.scope AND n.id = r.superseded_by);
+
+-- name: verify_ids
+-- Every id that a scope holds, and where; none of them may be of something erased.
+SELECT 'messages', id FROM messages WHERE scope = :scope
+UNION ALL
+SELECT 'records', id FROM records WHERE scope = :scope
+UNION ALL
+SELECT 'evidence', record_id FROM evidence WHERE scope = :scope
+UNION ALL
+SELECT 'evidence', source_id FROM evidence WHERE scope = :scope
+UNION ALL
+SELECT 'changes', target_id FROM changes WHERE scope = :scope
+UNION ALL
+SELECT 'secrets', record_id FROM secrets WHERE scope = :scope;
+
+-- name: verify_loaded
+-- The batches that a dump brought.
+SELECT id FROM batches WHERE scope = :scope AND brought IS NULL;
+
+-- name: verify_items
+-- The index entries of some owners, in the order of their text.
+SELECT owner, seq, start, stop, header, terms FROM items INDEXED BY items_owner
+WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners)) ORDER BY owner, seq;

@@ -8,16 +8,18 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
 import apsw
 
 from memstrata.errors import MemstrataError, PermissionDenied, StoreUnavailable
-from memstrata.store.ports import Dialect, Params, Row, Tx
+from memstrata.store.ports import Dialect, Params, Row, Trace, Tx
 from memstrata.store.sqlite.dialect import SqliteDialect
 from memstrata.store.sqlite.schema import prepare
+from memstrata.store.sqlite.scrub import DatabaseFile, scrub
+from memstrata.store.sqlite.traces import in_files, in_rows
 from memstrata.store.sqlite.typed import add_function, execute, execute_many, pragma_number
 from memstrata.store.statements import load_statements
 from memstrata.text.analyse import fold
@@ -28,6 +30,10 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
 READERS = 4
+_CLOSING_MILLISECONDS = 500
+"""How long closing waits for readers, to clean what could not be cleaned before."""
+_CLEANINGS = 3
+"""How often cleaning begins anew when another process writes in between."""
 _NONE: Params = {}
 
 _ADVICE: tuple[tuple[type[apsw.Error], str], ...] = (
@@ -80,11 +86,11 @@ class SqliteTx:
     dialect: Dialect = SqliteDialect()
 
     def __init__(self, connection: apsw.Connection, statements: dict[str, str]) -> None:
-        self._connection = connection
+        self.connection = connection
         self._statements = statements
 
     def rows(self, name: str, params: Params = _NONE) -> list[Row]:
-        return execute(self._connection, self._statements[name], params)
+        return execute(self.connection, self._statements[name], params)
 
     def one(self, name: str, params: Params = _NONE) -> Row | None:
         found = self.rows(name, params)
@@ -92,14 +98,14 @@ class SqliteTx:
 
     def run(self, name: str, params: Params = _NONE) -> int:
         self.rows(name, params)
-        return self._connection.changes()
+        return self.connection.changes()
 
     def many(self, name: str, rows: Iterable[Params]) -> None:
-        execute_many(self._connection, self._statements[name], rows)
+        execute_many(self.connection, self._statements[name], rows)
 
     def select(self, name: str, where: str, params: Params) -> list[Row]:
         sql = self._statements[name].replace("/*where*/", where)
-        return execute(self._connection, sql, params)
+        return execute(self.connection, sql, params)
 
 
 class SqliteBackend:
@@ -115,6 +121,8 @@ class SqliteBackend:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._open: list[apsw.Connection] = []
         self._closed = False
+        self._unclean = False
+        """Whether bytes of what was erased are left on the disk, as far as this process knows."""
         with our_errors(self.location):
             try:
                 self._writer = self._connect()
@@ -169,19 +177,61 @@ class SqliteBackend:
 
     def clean(self) -> bool:
         if self._memory:
-            return True
+            return True  # nothing of it is on a disk
         with self._write_lock, our_errors(self.location):
-            try:
-                mode = apsw.SQLITE_CHECKPOINT_TRUNCATE
-                self._writer.wal_checkpoint(mode=mode)
-            except (apsw.BusyError, apsw.FullError, apsw.IOError):
-                return False  # what was erased is; only the journal is not emptied yet
-        return True
+            for _ in range(_CLEANINGS):
+                try:
+                    self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    self._unclean = not self._scrub()
+                except (apsw.BusyError, apsw.FullError, apsw.IOError):
+                    self._unclean = True  # what was erased is; only its bytes stand yet
+                    break
+                if not self._unclean:
+                    break
+        return not self._unclean
+
+    def _scrub(self) -> bool:
+        """Zero what stands between cells; False if someone wrote since the journal was emptied.
+
+        Pages that are held in memory would be written again as they were: ours are dropped before,
+        and the row that is written at the end tells other processes to drop theirs.
+        """
+        execute(self._writer, "PRAGMA shrink_memory; BEGIN IMMEDIATE")
+        try:
+            journal = f"{self._path}-wal"
+            if os.path.exists(journal) and os.path.getsize(journal):
+                execute(self._writer, "ROLLBACK")
+                return False
+            with contextlib.closing(DatabaseFile(self._path, self._vfs, write=True)) as file:
+                told = scrub(file)
+            execute(self._writer, self._statements["reserve"], {"count": 0})
+            execute(self._writer, "COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                execute(self._writer, "ROLLBACK")
+            raise
+        return told
 
     def check(self) -> list[str]:
         with self._write_lock, our_errors(self.location):
             found = execute(self._writer, "PRAGMA integrity_check")
         return [str(row[0]) for row in found if row[0] != "ok"]
+
+    def traces(self, needles: Sequence[bytes]) -> list[Trace]:
+        found: list[Trace] = []
+
+        def look(tx: Tx) -> None:
+            connection = cast("SqliteTx", tx).connection
+            found.extend(in_rows(connection, needles))
+
+        self.read(look)
+        if not self._memory:
+            with our_errors(self.location):
+                try:
+                    found.extend(in_files(self._path, self._vfs, needles))
+                except OSError as error:
+                    raise StoreUnavailable(f"{self.location}: cannot be read: {error}") from error
+        return found
 
     def size(self) -> int:
         if self._memory:
@@ -192,6 +242,10 @@ class SqliteBackend:
         return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
 
     def close(self) -> None:
+        if self._unclean and not self._closed:
+            self._writer.set_busy_timeout(_CLOSING_MILLISECONDS)
+            with contextlib.suppress(StoreUnavailable):  # a later erasure tries again
+                self.clean()
         with self._write_lock:
             if self._closed:
                 return

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import apsw
@@ -12,7 +12,7 @@ import apsw
 from memstrata.errors import InvalidInput
 from memstrata.store.ports import Params, Row
 
-__all__ = ["add_function", "execute", "execute_many", "pragma", "pragma_number"]
+__all__ = ["add_function", "each_row", "execute", "execute_many", "pragma", "pragma_number"]
 
 
 def _unbindable(error: Exception) -> InvalidInput:
@@ -29,6 +29,11 @@ def execute(connection: apsw.Connection, sql: str, params: Params | None = None)
         return cast("list[Row]", connection.execute(sql, bindings).fetchall())
     except (UnicodeEncodeError, OverflowError) as error:
         raise _unbindable(error) from error
+
+
+def each_row(connection: apsw.Connection, sql: str) -> Iterator[Row]:
+    """The rows of a statement, one by one."""
+    yield from cast("Iterator[Row]", connection.execute(sql))
 
 
 def execute_many(connection: apsw.Connection, sql: str, rows: Iterable[Params]) -> None:

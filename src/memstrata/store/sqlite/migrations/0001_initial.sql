@@ -139,6 +139,8 @@ CREATE INDEX records_created ON records (scope, created_at, id) WHERE closed_at 
 CREATE INDEX records_fingerprint ON records (scope, fingerprint) WHERE closed_at IS NULL;
 CREATE INDEX records_subject ON records (scope, subject, attribute) WHERE closed_at IS NULL;
 CREATE INDEX records_batch ON records (scope, batch_id);
+CREATE INDEX records_ended ON records (scope, superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX records_begun ON records (scope, supersedes) WHERE supersedes IS NOT NULL;
 
 CREATE TABLE evidence (
     scope INTEGER NOT NULL,
@@ -146,6 +148,7 @@ CREATE TABLE evidence (
     source_id TEXT NOT NULL,
     quote TEXT,
     added_at INTEGER NOT NULL,
+    removed_at INTEGER,
     batch_id TEXT NOT NULL,
     PRIMARY KEY (scope, record_id, source_id)
 ) STRICT, WITHOUT ROWID;
@@ -211,7 +214,8 @@ CREATE TABLE mentions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_owner ON mentions (scope, owner);
 
--- One row per call that writes. A batch is leased by one process at a time.
+-- One row per call that writes. A batch is leased by one process at a time. `brought` is how many
+-- messages it stored that nobody has had erased since, null where a dump brought it.
 CREATE TABLE batches (
     scope INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -222,6 +226,7 @@ CREATE TABLE batches (
     attempts INTEGER NOT NULL DEFAULT 0,
     request TEXT,
     distilled INTEGER NOT NULL DEFAULT 0,
+    brought INTEGER,
     digest BLOB,
     idempotency_key TEXT,
     lease_owner TEXT,
@@ -254,3 +259,65 @@ CREATE TABLE changes (
 CREATE UNIQUE INDEX changes_id ON changes (scope, id);
 CREATE INDEX changes_target ON changes (scope, target_id, seq);
 CREATE INDEX changes_batch ON changes (scope, batch_id, seq);
+
+-- What the vault sealed: nonce, ciphertext and tag of AES-256-GCM. `key_id` tells the key apart
+-- from others and says nothing about it; `record_id` is the vault entry that shows its caption.
+CREATE TABLE secrets (
+    scope INTEGER NOT NULL,
+    record_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    sealed_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, record_id)
+) STRICT, WITHOUT ROWID;
+
+-- Hashes, keyed with the vault's own sealed key, by which a secret that comes again is known:
+-- `state` says that it is sealed, was replaced by another one, or was released as no secret.
+CREATE TABLE secret_marks (
+    scope INTEGER NOT NULL,
+    mark BLOB NOT NULL,
+    record_id TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'sealed',
+    PRIMARY KEY (scope, mark)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX secret_marks_record ON secret_marks (scope, record_id);
+
+-- One row once anything was sealed: the key of the marks, itself sealed.
+CREATE TABLE vault (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    key_id TEXT NOT NULL,
+    sealed BLOB NOT NULL
+) STRICT;
+
+-- What was erased, as hashes keyed with `salt`, so that a replay or an import does not teach it
+-- again. `what` is the kind of thing hashed: an id, a message's identity, a batch's digest or key
+-- (`ref` is that batch), the fingerprint of a record that was named itself, or a turn of the
+-- session with hash `session` at `place` in it (`ref`: the marks of its id and identity).
+CREATE TABLE tombstones (
+    scope INTEGER NOT NULL,
+    salt BLOB NOT NULL,
+    what TEXT NOT NULL,
+    mark BLOB NOT NULL,
+    place INTEGER NOT NULL DEFAULT 0,
+    session BLOB,
+    ref TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (scope, salt, what, mark, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tombstones_session ON tombstones (scope, session, place) WHERE session IS NOT NULL;
+
+-- Who did what with what is protected, and why; never what it says.
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target_id TEXT,
+    reason TEXT NOT NULL,
+    detail TEXT
+) STRICT;
+CREATE INDEX audit_tenant ON audit (tenant, seq);
+CREATE INDEX audit_target ON audit (tenant, target_id) WHERE target_id IS NOT NULL;
