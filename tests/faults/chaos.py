@@ -408,6 +408,7 @@ def _make_dumps(folder: Path, key: str, sink: int) -> None:
             memory.add([said, f"basket {number} of Mara Lind"], user_id="cleo", session_id="s")
         gone = memory.add("I own a kayak.", user_id="cleo").message_ids
         memory.forget(ids=gone, user_id="cleo")
+        memory.vault.put("quince-40", caption="Garden gate", user_id="cleo")
         [source] = memory.add(f"Keep this: the token is {PLAIN}", user_id="olga").message_ids
         fact = {"kind": "semantic", "name": f"The token is {PLAIN}"}
         evidence = [{"source_id": source, "quote": f"the token is {PLAIN}"}]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import random
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from memstrata import Memory
 from memstrata.errors import Conflict, NotFound, VaultUnavailable
@@ -28,6 +29,11 @@ LONG = "And then it rained for days. " * 120
 Say = Callable[..., None]
 State = tuple[str, str]
 """What a fact says, and its lifecycle."""
+
+
+async def _as_it_is(runtime: object, scope: object, rows: Sequence[object]) -> Any:
+    """What an older program did with the secrets in a dump."""
+    return list(rows), None
 
 
 @dataclass
@@ -192,11 +198,15 @@ class Deeds:
                 again = {key: ask[key] for key in ("word", "user", "said", "more")}
                 self._add({**again, "secret": ask.get("secret")})
 
+    def token(self) -> str:
+        """One that is told by its shape, which has a digit."""
+        letters = self.randomness.choices(string.ascii_letters + string.digits, k=33)
+        return f"ghp_{''.join(letters)}{self.randomness.randrange(100, 1000)}"
+
     def betray(self) -> None:
         """A secret in a message is sealed before it is stored."""
         word = self.word()
-        token = "".join(self.randomness.choices(string.ascii_letters + string.digits, k=36))
-        secret = f"ghp_{token}"
+        secret = self.token()
         ask = {"word": word, "user": self.user(), "said": f"{word}: the token is {secret}"}
         self._add({**ask, "more": {"idempotency_key": f"key-{word[1:-1]}"}, "secret": secret})
 
@@ -230,7 +240,8 @@ class Deeds:
     def take_back(self) -> None:
         word = self.word()
         ask = {"word": word, "user": "ann", "said": f"I own a red boat called {word}."}
-        self._add({**ask, "more": {"session_id": f"u{self.slot}"}})
+        more = {"session_id": f"u{self.slot}", "idempotency_key": f"key-{word[1:-1]}"}
+        self._add({**ask, "more": more})
         batch = next(b for b, w in reversed(self.ledger.batches.items()) if w == word)
         self.say("ask_undo", batch=batch)
         self.memory.undo(batch, user_id="ann", cascade=True)
@@ -335,7 +346,7 @@ class Deeds:
     def release(self) -> None:
         """What was sealed was no secret."""
         word = self.word()
-        secret = "ghp_" + "".join(self.randomness.choices(string.ascii_letters, k=36))
+        secret = self.token()
         said = f"{word}: the token is {secret}"
         more = {"idempotency_key": f"key-{word[1:-1]}"}
         self._add({"word": word, "user": "ann", "said": said, "more": more})
@@ -357,7 +368,8 @@ class Deeds:
         user = f"olga{self.randomness.randrange(12)}"
         if user in self.ledger.unearthed:
             return
-        self.memory.load(self.dumps / f"{user}.jsonl")
+        with mock.patch("memstrata.ingest.transfer.admitted", _as_it_is):
+            self.memory.load(self.dumps / f"{user}.jsonl")
         self.say("ask_unearth", user=user)
         self.memory.audit_secrets(seal=True, user_id=user)
         if self.memory.audit_secrets(user_id=user) == []:
