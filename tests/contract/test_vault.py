@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from contract.conftest import Clock, Open
 
@@ -235,6 +236,20 @@ async def test_one_secret_said_twice_is_one_entry_with_both_as_evidence(
     await memory.forget(ids=second.message_ids, **ANA)
     with pytest.raises(NotFound):
         await memory.vault.reveal(entry.id, **WHY)
+
+
+async def test_one_secret_said_by_many_at_once_is_one_entry(memory: AsyncMemory) -> None:
+    async with anyio.create_task_group() as group:
+        for number in range(8):
+            said = f"worker {number} says the key is {KEY}"
+            group.start_soon(lambda said: memory.add(said, infer=False, **ANA), said)
+        note = {"kind": "semantic", "name": "n", "details": f"it is {KEY}"}
+        group.start_soon(lambda: memory.create(note, **ANA))
+    [entry] = (await memory.vault.list(**ANA)).items
+    assert len(entry.evidence) == 9
+    for message in await memory.messages(**ANA):
+        assert entry.id in message.content
+    assert await memory.verify() == []
 
 
 async def test_a_forgotten_entry_is_named_nowhere_any_more(memory: AsyncMemory) -> None:

@@ -150,6 +150,14 @@ def test_a_secret_is_one_wherever_it_stands_in_a_text() -> None:
     assert masked.endswith("Quince-40-Gates are none")
 
 
+def test_an_id_in_small_letters_is_no_account() -> None:
+    """It passes the check of an Andorran IBAN; 1 in some thousand ids does."""
+    assert find("ad9053365265147180dc4584") == []
+    assert find("document ad9053365265147180dc4584 was changed") == []
+    [secret] = find("my iban is ad9053365265147180dc4584")
+    assert secret.caption == "IBAN"
+
+
 def test_a_key_whose_end_is_missing() -> None:
     text = PEM.split("-----END")[0]
     masked, _ = mask(f"before {text}\nafter, as usual")

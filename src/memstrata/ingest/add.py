@@ -34,7 +34,7 @@ from memstrata.turns import as_list
 __all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
 
 _POLL = (0.002, 0.1)
-_TRIES = 3
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class Cleaned:
         own = (Evidence(source_id=record_id),)
         known = dict.fromkeys(entry for entry, _ in self.redactor.again)
         return [
-            *(write for one in made for write in (one.write, one.secret)),
+            *(write for one in made for write in (one.secret, one.write)),
             *(LinkEvidence(entry, own, "it is named again") for entry in known),
         ]
 

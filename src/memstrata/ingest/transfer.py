@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from memstrata.errors import InvalidInput, StoreUnavailable
+from memstrata.errors import Conflict, InvalidInput, StoreUnavailable
 from memstrata.ingest.distil import narrator
 from memstrata.ingest.work import drain
 from memstrata.passages import limits_of, passages_of
 from memstrata.records import Message, Record, Scope
 from memstrata.runtime import Runtime, new_id, scope_of, zone_named
 from memstrata.safety.incoming import admitted
+from memstrata.store.apply import SecretKnown
 from memstrata.store.loading import Loading
 from memstrata.store.ports import NewBatch, Passage
 from memstrata.store.rows import dumps
@@ -27,6 +28,7 @@ __all__ = ["dump", "load"]
 
 FORMAT = 1
 _GROUP = 1000
+_TRIES = 5
 
 
 async def dump(runtime: Runtime, scope: Scope | None, path: Path) -> int:
@@ -102,12 +104,23 @@ async def load(runtime: Runtime, path: Path) -> int:
             runtime.zones.pop(user, None)
         if scope not in using:
             using[scope] = Loading(index, narrator(await runtime.zone_of(scope)))
-        clean, found = await admitted(runtime, scope, rows)
-        stored = await runtime.store.load_rows(scope, clean, using[scope], runtime.now(), found)
+        stored = await _store(runtime, scope, rows, using[scope])
         count += stored
         if stored and runtime.model is not None:
             await _embed(runtime, scope)
     return count
+
+
+async def _store(runtime: Runtime, scope: Scope, rows: Sequence[Loadable], using: Loading) -> int:
+    attempt = 0
+    while True:
+        clean, found = await admitted(runtime, scope, rows)
+        try:
+            return await runtime.store.load_rows(scope, clean, using, runtime.now(), found)
+        except SecretKnown as error:  # sealed by another call meanwhile
+            attempt += 1
+            if attempt == _TRIES:
+                raise Conflict(str(error)) from error
 
 
 async def _embed(runtime: Runtime, scope: Scope) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 
 from memstrata.arguments import Signature
-from memstrata.errors import VaultUnavailable
+from memstrata.errors import Conflict, VaultUnavailable
 from memstrata.ingest.distil import narrator
 from memstrata.ingest.work import drain
 from memstrata.keys import mark_of
@@ -23,6 +23,8 @@ from memstrata.store.rewrite import Page
 from memstrata.text.clean import clean_json, clean_text
 
 __all__ = ["audit_secrets"]
+
+_TRIES = 5
 
 
 class _Finder:
@@ -57,17 +59,33 @@ async def audit_secrets(
     for each in [scope] if scope else await _every_scope(runtime):
         after: int | None = 0
         while after is not None:
-            page = await runtime.store.text_page(each, after)
+            page, shown = await _page(runtime, each, after, by if seal else None)
             after = page.after
-            shown = await _look(runtime, each, page)
-            if shown and seal:
-                await _seal(runtime, each, page, by)
             found += shown
         if seal and found:
             await drain(runtime, each)
     if seal and found:
         await runtime.store.clean()
     return found
+
+
+async def _page(
+    runtime: Runtime, scope: Scope, after: int, sealing: Signature | None
+) -> tuple[Page, list[Exposure]]:
+    """What a page shows, sealed if that is asked for; read again if it changed meanwhile."""
+    attempt = 0
+    while True:
+        page = await runtime.store.text_page(scope, after)
+        shown = await _look(runtime, scope, page)
+        try:
+            if shown and sealing is not None:
+                await _seal(runtime, scope, page, sealing)
+        except Conflict:
+            attempt += 1
+            if attempt == _TRIES:
+                raise
+        else:
+            return page, shown
 
 
 async def _every_scope(runtime: Runtime) -> list[Scope]:
@@ -112,7 +130,7 @@ async def _seal(runtime: Runtime, scope: Scope, page: Page, by: Signature) -> No
     writes: list[Write] = []
     made = sealings(runtime, redactor, batch.id, trust)
     for sealing in made:
-        writes += [sealing.write, sealing.secret]
+        writes += [sealing.secret, sealing.write]
     for record_id, source in dict.fromkeys(redactor.again):
         link = Evidence(source_id=source)
         writes.append(LinkEvidence(record_id, (link,), "it is named again"))

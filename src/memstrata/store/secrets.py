@@ -135,7 +135,8 @@ def put(tx: Tx, scope: Scope, batch: NewBatch, found: Found, fresh: Collection[s
         if evidence:
             own = record.model_copy(update={"evidence": evidence})
             sources = tuple(source.source_id for source in evidence)
-            writes += [replace(sealing.write, record=own, evidence=sources), sealing.secret]
+            # The secret first: where another call has sealed it meanwhile, that says so.
+            writes += [sealing.secret, replace(sealing.write, record=own, evidence=sources)]
     writes += [
         LinkEvidence(record_id, (Evidence(source_id=source),), "it is named again")
         for record_id, source in found.again

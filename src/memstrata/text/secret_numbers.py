@@ -103,6 +103,7 @@ _IBAN = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[A-Za-z0-9]{11,30}|(?:[ -][A-Za-z0-9]{4}){2,7}"
     r"(?:[ -][A-Za-z0-9]{1,4})?)(?![A-Za-z0-9])"
 )
+_SMALL_RUN = re.compile(r"(?=[^a-z]*[a-z])[A-Za-z0-9]+")
 # How long an IBAN is where it is used.
 _IBAN_LENGTHS = {
     country: int(length)
@@ -134,6 +135,10 @@ def _ibans(text: str) -> Iterator[Secret]:
         length = _IBAN_LENGTHS.get(number[:2])
         if length is None or len(number) < length:
             continue
+        if _SMALL_RUN.fullmatch(match[0]) and not _BANKING.search(
+            text[max(0, match.start() - 40) : match.start()].lower()
+        ):
+            continue  # an id in small hexadecimal digits may pass the check
         if len(number) > length:  # the next word of the sentence came along
             end -= len(number) - length + 1
             number = number[:length]

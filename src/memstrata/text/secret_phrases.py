@@ -111,8 +111,8 @@ _CODE_HINTS_CHINESE = (
 )
 _OTPAUTH = re.compile(r"otpauth://[^\s\"'<>]{0,300}?[?&]secret=(?P<secret>[A-Za-z2-7]{8,128})")
 _SEED_WORD = re.compile(
-    r"totp|otp(?![a-z])|2fa|mfa(?![a-z])|authenticator|two[ -]?factor|(?:manual\s)?entry\skey"
-    r"|set-?up\skey"
+    r"totp|otp(?![a-z])|(?<![a-z0-9])2fa|mfa(?![a-z])|authenticator|two[ -]?factor"
+    r"|(?:manual\s)?entry\skey|set-?up\skey"
     r"|验证器|驗證器|authy|google\sauth|(?:谷歌|二次|两步|双重|二步|两步式|双因素)验证|身份验证"
     r"|动态[码令]|动态口令"
 )
