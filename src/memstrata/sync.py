@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from memstrata import jobs
 from memstrata.memory import AsyncMemory
@@ -13,51 +13,42 @@ from memstrata.memory.vault import AsyncVault
 
 __all__ = ["Memory", "Vault"]
 
+A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Facade(Generic[A]):
+    """Blocking calls of what has awaitable ones."""
+
+    def __init__(self, aio: A) -> None:
+        self.aio = aio
+        """The same with awaitable verbs; use it on one event loop only."""
+
+
 def _blocking(
-    verb: Callable[Concatenate[AsyncMemory, P], Awaitable[T]],
-) -> Callable[Concatenate[Memory, P], T]:
+    verb: Callable[Concatenate[A, P], Awaitable[T]],
+) -> Callable[Concatenate[_Facade[A], P], T]:
     @functools.wraps(verb)
-    def call(memory: Memory, *args: P.args, **kwargs: P.kwargs) -> T:
-        return jobs.run(lambda: verb(memory.aio, *args, **kwargs))
+    def call(facade: _Facade[A], *args: P.args, **kwargs: P.kwargs) -> T:
+        return jobs.run(lambda: verb(facade.aio, *args, **kwargs))
 
     return call
 
 
-def _of_vault(
-    verb: Callable[Concatenate[AsyncVault, P], Awaitable[T]],
-) -> Callable[Concatenate[Vault, P], T]:
-    @functools.wraps(verb)
-    def call(vault: Vault, *args: P.args, **kwargs: P.kwargs) -> T:
-        return jobs.run(lambda: verb(vault.aio, *args, **kwargs))
-
-    return call
-
-
-class Vault:
+class Vault(_Facade[AsyncVault]):
     """What is sealed in a memory, with blocking verbs."""
 
-    def __init__(self, aio: AsyncVault) -> None:
-        self.aio = aio
-        """The same with awaitable verbs."""
-
-    list = _of_vault(AsyncVault.list)
-    put = _of_vault(AsyncVault.put)
-    release = _of_vault(AsyncVault.release)
-    reveal = _of_vault(AsyncVault.reveal)
-    rotate = _of_vault(AsyncVault.rotate)
-    rotate_key = _of_vault(AsyncVault.rotate_key)
+    list = _blocking(AsyncVault.list)
+    put = _blocking(AsyncVault.put)
+    release = _blocking(AsyncVault.release)
+    reveal = _blocking(AsyncVault.reveal)
+    rotate = _blocking(AsyncVault.rotate)
+    rotate_key = _blocking(AsyncVault.rotate_key)
 
 
-class Memory:
+class Memory(_Facade[AsyncMemory]):
     """A memory with blocking verbs; safe to use from any thread, also inside a running loop."""
-
-    def __init__(self, aio: AsyncMemory) -> None:
-        self.aio = aio
-        """The same memory with awaitable verbs; use it on one event loop only."""
 
     add = _blocking(AsyncMemory.add)
     audit = _blocking(AsyncMemory.audit)

@@ -41,6 +41,12 @@ class Clock:
         return self.now
 
 
+@pytest.fixture(autouse=True)
+def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a configuration folder, and so a vault key, of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from contract.conftest import Open
+from contract.sealed import ANA, KEY, ONE, WHY, put
 
 from memstrata import (
     AsyncMemory,
@@ -16,32 +16,6 @@ from memstrata import (
 )
 
 pytestmark = pytest.mark.anyio
-
-ANA: dict[str, Any] = {"user_id": "ana"}
-WHY: dict[str, Any] = {"user_id": "ana", "reason": "she asked"}
-ONE, TWO = "11" * 32, "22" * 32
-
-
-@pytest.fixture(autouse=True)
-def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    yield
-
-
-def key_file(tmp_path: Path) -> Path:
-    return tmp_path / "config" / "memstrata" / "vault.key"
-
-
-async def put(memory: AsyncMemory, secret: str = "plum-7719", **given: Any) -> str:
-    receipt = await memory.vault.put(secret, caption="Mail", **{**ANA, **given})
-    return receipt.record_ids[0]
-
-
-async def actions(memory: AsyncMemory) -> list[str]:
-    return [entry.action for entry in reversed((await memory.audit(limit=1000)).items)]
-
-
-KEY = "sk-TEST0000111122223333444455556666"
 
 
 async def test_the_audit_log_is_of_one_scope_or_of_all(memory: AsyncMemory) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from contract.conftest import Clock, Open
+from contract.sealed import ANA, KEY, ONE, WHY, put
 
 from memstrata import (
     AsyncMemory,
@@ -23,24 +23,11 @@ from memstrata import (
 
 pytestmark = pytest.mark.anyio
 
-ANA: dict[str, Any] = {"user_id": "ana"}
-WHY: dict[str, Any] = {"user_id": "ana", "reason": "she asked"}
-ONE, TWO = "11" * 32, "22" * 32
-
-
-@pytest.fixture(autouse=True)
-def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    yield
+TWO = "22" * 32
 
 
 def key_file(tmp_path: Path) -> Path:
     return tmp_path / "config" / "memstrata" / "vault.key"
-
-
-async def put(memory: AsyncMemory, secret: str = "plum-7719", **given: Any) -> str:
-    receipt = await memory.vault.put(secret, caption="Mail", **{**ANA, **given})
-    return receipt.record_ids[0]
 
 
 async def text_of(memory: AsyncMemory, record_id: str) -> str:
@@ -182,8 +169,6 @@ async def test_reading_what_is_highly_sensitive_goes_on_record(
 
 
 # ── redaction on the way in ──────────────────────────────────────────────────────────────────
-
-KEY = "sk-TEST0000111122223333444455556666"
 
 
 async def test_secrets_of_messages_go_to_the_vault_wherever_they_stand(memory: AsyncMemory) -> None:
