@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from memstrata import AsyncMemory, InvalidInput, MemstrataError, NotFound, Receipt, ScopeRequired
+from memstrata import (
+    AsyncMemory,
+    InvalidInput,
+    MemstrataError,
+    NotFound,
+    Receipt,
+    Record,
+    ScopeRequired,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -268,3 +276,40 @@ async def test_no_value_is_syntax(
     with pytest.raises(InvalidInput):
         await memory.forget(filters={f"metadata.{hostile}'": 1}, **IVO)
     assert len(await memory.messages(**IVO)) == 3
+
+
+async def test_what_was_written_by_hand_stays_when_what_was_added_to_it_goes(
+    memory: AsyncMemory,
+) -> None:
+    own = {"kind": "core", "label": "human", "value": "Ivo sails."}
+    [block] = (await memory.create(own, **IVO)).record_ids
+    first = await memory.add("Call me Ivo. My name is Ivo Lund.", session_id="a", **IVO)
+    second = await memory.add("Always answer in Bulgarian.", session_id="b", **IVO)
+    told = await memory.get(block, **IVO)
+    assert isinstance(told, Record) and told.text.endswith("Always answer in Bulgarian")
+    erased = await memory.forget(ids=second.message_ids, **IVO)
+    assert [note.split()[1] for note in erased.notes] == [block]
+    left = await memory.get(block, **IVO)
+    assert isinstance(left, Record)
+    assert (left.text.splitlines()[0], "Bulgarian" in left.text) == ("Ivo sails.", False)
+    assert await memory.verify(erased=second.message_ids) == []
+    await memory.forget(ids=first.message_ids, **IVO)
+    last = await memory.get(block, **IVO)
+    assert isinstance(last, Record)
+    assert (last.text, last.version, last.evidence) == ("Ivo sails.", 1, [])
+    assert await memory.verify() == []
+
+
+async def test_what_was_written_by_hand_stays_when_who_confirmed_it_is_forgotten(
+    memory: AsyncMemory,
+) -> None:
+    fact = {"kind": "semantic", "name": "The boat is green"}
+    [kept] = (await memory.create(fact, **IVO)).record_ids
+    said = await memory.add("it is green", infer=False, **IVO)
+    await memory.create({**fact, "evidence": said.message_ids}, **IVO)
+    assert (await memory.forget(ids=said.message_ids, **IVO)).records == 0
+    left = await memory.get(kept, **IVO)
+    assert isinstance(left, Record)
+    assert left.evidence == []
+    assert await memory.verify(erased=said.message_ids) == []
+    assert await memory.verify() == []

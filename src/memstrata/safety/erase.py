@@ -78,7 +78,7 @@ async def forget(runtime: Runtime, scope: Scope, request: Request) -> ErasureRec
         chunks=erased.chunks,
         ids=list(erased.ids),
         rebuilding=erased.rebuilding,
-        notes=_notes(erased, scope),
+        notes=_notes(erased, scope) + _rolled(erased),
     )
 
 
@@ -94,6 +94,13 @@ async def _rebuild(runtime: Runtime, scope: Scope, batch_id: str, erased: Erased
         f"everything named is erased; what stays is not made anew from it yet ({receipt.reason}): "
         f"retry batch {batch_id}"
     )
+
+
+def _rolled(erased: Erased) -> list[str]:
+    return [
+        f"record {record_id} says again what it said before: edits since are gone too"
+        for record_id in erased.rolled
+    ]
 
 
 def _notes(erased: Erased, scope: Scope) -> list[str]:

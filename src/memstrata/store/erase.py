@@ -14,7 +14,7 @@ from memstrata.store import audit, chains, entities, rewrite
 from memstrata.store.append import add_batch, find_scope, reserve
 from memstrata.store.episodes import retell
 from memstrata.store.filters import Filter, compile_filter
-from memstrata.store.items import GONE, speaker_hash
+from memstrata.store.items import GONE, MAX, close_header, speaker_hash
 from memstrata.store.ports import Narrate, NewBatch, Row, Tx
 from memstrata.store.rows import dumps, scope_params, signed
 from memstrata.store.tombstones import Tombstone, bury, mark
@@ -75,6 +75,8 @@ class Erased:
     """Messages that stay and are distilled again."""
     agents: tuple[str, ...] = ()
     """The user's agents with memory of their own, which an erasure of everything leaves."""
+    rolled: tuple[str, ...] = ()
+    """Records that go back to what they said before; edits since are gone too."""
     state: BatchState | None = None
     """Of the batch it is noted as; None if nothing was written."""
 
@@ -96,6 +98,11 @@ class _Doomed:
     versions: list[Row] = field(default_factory=list[Row])
     """Rows of `erase_versions`."""
     items: list[int] = field(default_factory=list[int])
+    rolled: dict[str, int] = field(default_factory=dict[str, int])
+    """Records that began without what is erased: the first version that goes."""
+    rolled_versions: int = 0
+    kept: frozenset[str] = frozenset()
+    """Records that what is erased only confirmed."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -113,13 +120,15 @@ def erase(tx: Tx, scope: Scope, selection: Selection, order: Order, *, dry_run: 
     doomed = None if number is None else _doomed(tx, scope, number, selection)
     if doomed is None:
         return Erased(agents=agents)
+    versions = len(doomed.versions) + doomed.rolled_versions
     erased = Erased(
         messages=len(doomed.messages),
         records=len(doomed.records),
-        versions=len(doomed.versions),
-        chunks=len(doomed.items) - len(doomed.messages) - len(doomed.versions),
+        versions=versions,
+        chunks=len(doomed.items) - len(doomed.messages) - versions,
         ids=doomed.ids,
         rebuilding=len(doomed.rebuild),
+        rolled=tuple(sorted(doomed.rolled)),
         agents=agents,
     )
     if dry_run:
@@ -143,7 +152,10 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
         return None
     message_ids = {"scope": number, "ids": dumps(messages)}
     said = tx.rows("erase_marks", message_ids)
-    derived = _derived(tx, number, selection, said, {*messages, *named})
+    derived, by_name = _derived(tx, number, selection, said, {*messages, *named})
+    sources = {*messages, *named, *derived}
+    kept, rolled = _clean_beginnings(tx, number, derived - by_name, sources)
+    derived -= kept | rolled.keys()
     records = sorted({*named, *derived})
     record_ids = {"scope": number, "ids": dumps(records)}
     items = [
@@ -154,7 +166,16 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
         )
         for row in tx.rows(name, ids)
     ]
-    lost = dumps(sorted(derived - set(named)))
+    going = [
+        int(row[0])
+        for record_id, version in rolled.items()
+        for row in tx.rows("roll_items", {"scope": number, "id": record_id, "version": version})
+    ]
+    counted = [
+        tx.one("roll_count", {"scope": number, "id": record_id, "version": version})
+        for record_id, version in rolled.items()
+    ]
+    lost = dumps(sorted((derived - set(named)) | rolled.keys()))
     stay = {"scope": number, "records": lost, "messages": dumps(messages)}
     return _Doomed(
         scope=scope,
@@ -166,7 +187,10 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
         rebuild=[str(row[1]) for row in tx.rows("erase_rebuild", stay)],
         said=said,
         versions=tx.rows("erase_versions", record_ids),
-        items=items,
+        items=items + going,
+        rolled=rolled,
+        rolled_versions=sum(int(row[0]) for row in counted if row),
+        kept=frozenset(kept),
     )
 
 
@@ -192,16 +216,15 @@ def _select(tx: Tx, number: int, selection: Selection) -> tuple[list[str], list[
 
 def _derived(
     tx: Tx, number: int, selection: Selection, said: Sequence[Row], sources: set[str]
-) -> set[str]:
+) -> tuple[set[str], set[str]]:
     """Records that rest on what is erased, however far: their text may repeat it, so it goes too.
 
-    An entry with a sealed secret stays while anything else that it rests on does.
+    Also those of them that only took a name from it. An entry with a sealed secret stays while
+    anything else that it rests on does.
     """
-    derived: set[str] = set()
-    fresh = set(sources)
-    if not selection.everything:
-        derived |= _named_by(tx, number, said) - sources
-        fresh |= derived
+    by_name = set[str]() if selection.everything else _named_by(tx, number, said) - sources
+    derived = set(by_name)
+    fresh = sources | by_name
     while fresh:
         asked = {"scope": number, "ids": dumps(sorted(fresh))}
         rest = {str(row[0]) for row in tx.rows("record_ids_of_sources", asked)}
@@ -211,7 +234,23 @@ def _derived(
         rest -= {str(row[0]) for row in tx.rows("erase_sealed_kept", kept)}
         derived |= rest
         fresh = rest
-    return derived
+    return derived, by_name
+
+
+def _clean_beginnings(
+    tx: Tx, number: int, derived: Collection[str], sources: Collection[str]
+) -> tuple[set[str], dict[str, int]]:
+    """Of these records those that say nothing from what is erased, and those that said something
+    before they did, by the first version that goes.
+
+    What a person has written is not lost with a message that repeated it, or that something was
+    added from. A fact that is part of a chain, or does not stand, goes whole rather than back: what
+    it was before may not be so any more.
+    """
+    asked = {"ids": dumps(sorted(derived)), "sources": dumps(sorted(sources))}
+    kept = tx.rows("erase_supported", {"scope": number, **asked})
+    rows = tx.rows("erase_tainted", {"scope": number, **asked})
+    return {str(row[0]) for row in kept}, {str(key): int(version) for key, version in rows}
 
 
 def _named_by(tx: Tx, number: int, said: Sequence[Row]) -> set[str]:
@@ -248,6 +287,7 @@ def _carry_out(tx: Tx, doomed: _Doomed, order: Order) -> BatchState:
 
     named_anew = _unname(tx, doomed, order)
     chains.contract(tx, scope, number, doomed.versions, at)
+    _roll_back(tx, doomed)
     _remove(tx, doomed)
     hashes = dumps([signed(speaker_hash(name)) for name in sorted(speakers)])
     tx.run("erase_speakers", {"scope": number, "hashes": hashes})
@@ -294,6 +334,24 @@ def _unname(tx: Tx, doomed: _Doomed, order: Order) -> bool:
     return True
 
 
+def _roll_back(tx: Tx, doomed: _Doomed) -> None:
+    """Let records say again what they said before; what else they rested on is distilled again."""
+    for record_id, version in doomed.rolled.items():
+        place = {"scope": doomed.number, "id": record_id, "version": version}
+        tx.run("roll_evidence", place)
+        tx.run("roll_changes", place)
+        tx.run("roll_versions", place)
+        tx.run("roll_open", place)
+        stamp = reserve(tx, 1)
+        row = tx.one("record_seq", {**place, "version": version - 1})
+        owner = {"scope": doomed.number, "owners": dumps([row[0] if row else 0])}
+        for seq, header in tx.rows("item_headers", owner):
+            opened = close_header(bytes(header), MAX)
+            item = {"scope": doomed.number, "seq": seq, "header": opened, "stamp": stamp}
+            tx.run("item_header_set", item)
+        tx.run("scope_touch", {"scope": doomed.number, "stamp": stamp})
+
+
 def _remove(tx: Tx, doomed: _Doomed) -> None:
     scope = {"scope": doomed.number}
     messages, records = dumps(doomed.messages), dumps(doomed.records)
@@ -318,6 +376,11 @@ def _remove(tx: Tx, doomed: _Doomed) -> None:
         left = _without(evidence, gone)
         log = {"id": change_id, "op": op, "reason": reason, "evidence": left}
         tx.run("change_relink", {**scope, **log})
+    for record_id in (*doomed.kept, *doomed.rolled):
+        for row in tx.rows("change_of_target", {**scope, "target_id": record_id}):
+            if row[8] and gone & set(json.loads(row[8])):
+                log = {"id": row[0], "op": row[2], "reason": row[7]}
+                tx.run("change_relink", {**scope, **log, "evidence": _without(row[8], gone)})
     for batch_id, request in tx.rows("batch_rebuilds", scope):
         left = _without(json.dumps(json.loads(request).get("rebuild", [])), gone)
         again = None if left is None else dumps({"rebuild": json.loads(left)})

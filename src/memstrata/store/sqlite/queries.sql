@@ -990,6 +990,64 @@ WHERE e.scope = :scope AND e.record_id IN (SELECT value FROM json_each(:records)
     AND m.id NOT IN (SELECT value FROM json_each(:messages))
     AND coalesce(json_extract(b.request, '$.infer'), 1) ORDER BY m.seq;
 
+-- name: erase_supported
+-- Of these records those written by hand, of which no version was written by a batch that rests on
+-- these sources: they only confirmed what it said. A secret goes with the last that names it.
+SELECT d.value FROM json_each(:ids) d
+CROSS JOIN records w ON w.scope = :scope AND w.id = d.value AND w.version = 1
+CROSS JOIN batches b ON b.scope = w.scope AND b.id = w.batch_id AND b.verb = 'create'
+WHERE NOT EXISTS (SELECT 1 FROM secrets s WHERE s.scope = w.scope AND s.record_id = w.id)
+    AND NOT EXISTS (
+    SELECT 1 FROM records r CROSS JOIN evidence e
+        ON e.scope = r.scope AND e.record_id = r.id AND e.batch_id = r.batch_id
+    WHERE r.scope = :scope AND r.id = d.value
+        AND e.source_id IN (SELECT value FROM json_each(:sources)));
+
+-- name: erase_tainted
+-- Of these records that stand in no chain, those that began without these sources, and the first
+-- version that a batch wrote which rests on them.
+SELECT r.id, min(r.version) FROM records r
+WHERE r.scope = :scope AND r.id IN (SELECT value FROM json_each(:ids))
+    AND EXISTS (SELECT 1 FROM evidence e
+        WHERE e.scope = r.scope AND e.record_id = r.id AND e.batch_id = r.batch_id
+            AND e.source_id IN (SELECT value FROM json_each(:sources)))
+    AND NOT EXISTS (SELECT 1 FROM records o
+        WHERE o.scope = r.scope AND o.id = r.id AND (o.supersedes IS NOT NULL
+            OR o.superseded_by IS NOT NULL OR o.lifecycle <> 'current'))
+    AND EXISTS (SELECT 1 FROM records o INDEXED BY records_open
+        WHERE o.scope = r.scope AND o.id = r.id AND o.closed_at IS NULL)
+GROUP BY r.id HAVING min(r.version) > 1;
+
+-- name: roll_items
+-- The items of a record's versions from this one on.
+SELECT i.seq FROM records r
+CROSS JOIN items i INDEXED BY items_owner ON i.scope = r.scope AND i.owner = r.seq
+WHERE r.scope = :scope AND r.id = :id AND r.version >= :version;
+
+-- name: roll_count
+-- How many versions a record has from this one on.
+SELECT count(*) FROM records WHERE scope = :scope AND id = :id AND version >= :version;
+
+-- name: roll_evidence
+-- Erase what a record was linked to by the batches that wrote its versions from this one on.
+DELETE FROM evidence WHERE scope = :scope AND record_id = :id AND batch_id IN (
+    SELECT batch_id FROM records WHERE scope = :scope AND id = :id AND version >= :version);
+
+-- name: roll_changes
+-- Erase the log of a record's versions from this one on.
+DELETE FROM changes INDEXED BY changes_target
+WHERE scope = :scope AND target_id = :id AND batch_id IN (
+    SELECT batch_id FROM records WHERE scope = :scope AND id = :id AND version >= :version);
+
+-- name: roll_versions
+-- Erase a record's versions from this one on.
+DELETE FROM records WHERE scope = :scope AND id = :id AND version >= :version;
+
+-- name: roll_open
+-- Let a record's version before this one stand again.
+UPDATE records SET closed_at = NULL
+WHERE scope = :scope AND id = :id AND version = :version - 1;
+
 -- name: erase_secrets
 -- Destroy what erased records had sealed.
 DELETE FROM secrets WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
