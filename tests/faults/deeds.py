@@ -237,6 +237,18 @@ class Deeds:
         self.memory.forget(everything=True, user_id=user)
         self.say("ack_forget", words=[word, own])
 
+    def go_back(self) -> None:
+        """A block by hand says again what it said before something was added to it."""
+        user = f"ida{self.name}x{self.count}"
+        block = {"kind": "core", "label": "human", "value": "Ida sails."}
+        self.memory.create(block, user_id=user)
+        word = self.word()
+        ask = {"word": word, "user": user, "said": f"Always answer in Bulgarian. {word}"}
+        self._add({**ask, "more": {"session_id": word, "occurred_at": WHEN}})
+        self.say("ask_forget", words=[word])
+        self.memory.forget(session_id=word, user_id=user)
+        self.say("ack_forget", words=[word])
+
     def take_back(self) -> None:
         word = self.word()
         ask = {"word": word, "user": "ann", "said": f"I own a red boat called {word}."}
@@ -416,6 +428,7 @@ DEEDS = (
         "seal",
         "seal",
         "release",
+        "go_back",
         "rekey",
         "load",
         "load",
