@@ -177,7 +177,7 @@ def test_the_line_may_be_chinese(shell: Shell) -> None:
 
 
 def test_only_what_stands_near_it_is_shown() -> None:
-    here, other = "vault_1", "vault_2"
+    here, other = f"vault_{'1' * 32}", f"vault_{'2' * 32}"
     line = f"{'a ' * 99}[vault:{other} token] and [vault:{here} password] then{' b' * 99}"
     told = safety._around(line, here)
     assert told.startswith("…") and told.endswith("…") and len(told) < 140

@@ -131,10 +131,10 @@ def test_keys_in_the_keyring_of_the_system(ring: Ring) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
-def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "er" / "vault.key"
-    keys = open_keys(f"file:{path}")
-    keys.new(first=True)
+def test_a_key_file_is_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "deep" / "er"))
+    path = tmp_path / "deep" / "er" / "memstrata" / "vault.key"
+    open_keys(None).new(first=True)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     for mode in (0o640, 0o604, 0o644):
@@ -168,8 +168,14 @@ def test_a_damaged_key_file_is_never_taken_for_none(
 def test_where_no_file_can_be_made_it_is_said(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    with pytest.raises(VaultUnavailable, match="cannot be"):
+    with pytest.raises(VaultUnavailable, match="there is no folder"):
         open_keys(f"file:{blocked}/vault.key").new(first=True)
+
+
+def test_a_mistyped_folder_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(VaultUnavailable, match=r"there is no folder .*: create it first"):
+        open_keys(f"file:{tmp_path}/mistyped/vault.key").new(first=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_killed_rotation_left_is_in_nobodys_way(tmp_path: Path) -> None:

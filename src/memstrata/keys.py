@@ -132,8 +132,9 @@ class _InEnvironment:
 class _InFile:
     """A file that only its owner may read, made on first need."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, ours: bool = False) -> None:
         self._path = path
+        self._ours = ours
         self.name = f"the key file {path}"
 
     def read(self) -> list[Key]:
@@ -156,7 +157,7 @@ class _InFile:
         return keys
 
     def lock(self) -> contextlib.AbstractContextManager[object]:
-        return _lock(self._path)
+        return _lock(self._path, ours=self._ours)
 
     def write(self, keys: Sequence[Key]) -> None:
         fresh = self._path.with_name(f"{self._path.name}.new")
@@ -179,10 +180,16 @@ class _InFile:
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Generator[None]:
-    """Keep other processes from writing the keys at this path; a killed one keeps nobody out."""
+def _lock(path: Path, *, ours: bool) -> Generator[None]:
+    """Keep other processes from writing the keys at this path; a killed one keeps nobody out.
+
+    The configuration folder is ours to create; any other folder is the caller's.
+    """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if ours:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        elif not path.parent.is_dir():
+            raise VaultUnavailable(f"there is no folder {path.parent}: create it first")
         with FileLock(f"{path}.lock", timeout=_PATIENCE, mode=0o600):
             yield
     except (OSError, Timeout) as error:
@@ -215,7 +222,7 @@ class _InKeyring:
         return _parse(text, self.name) if text else []
 
     def lock(self) -> contextlib.AbstractContextManager[object]:
-        return _lock(_folder() / "keyring")
+        return _lock(_folder() / "keyring", ours=True)
 
     def write(self, keys: Sequence[Key]) -> None:
         try:
@@ -323,7 +330,7 @@ def open_keys(setting: str | None) -> Keys:
     """
     match setting:
         case None:
-            return Keys(_InFile(_folder() / "vault.key"))
+            return Keys(_InFile(_folder() / "vault.key", ours=True))
         case "none":
             return Keys(_Nowhere())
         case "keyring":

@@ -12,12 +12,12 @@ from memstrata.records import Chunk, Message, Record, instant
 from memstrata.store.items import message_passages, record_passages
 from memstrata.store.ports import Passage, Pending
 from memstrata.text.chunks import split
+from memstrata.text.standin import STANDIN
 
 __all__ = ["Limits", "chunk", "embedded_text", "limits_of", "passages_of"]
 
 _WITHOUT_MODEL = 512
 _MARGIN = 8
-_SEALED = re.compile(r"\[vault:vault_[0-9a-f]{32} ([^\]\n]{1,60})\]")
 _LONG_DATE = datetime(2000, 9, 30, tzinfo=UTC)
 
 
@@ -64,7 +64,11 @@ def embedded_text(item: Pending) -> str:
     when = instant(item.occurred) if item.occurred is not None else None
     title = None if item.title and item.text.startswith(item.title) else item.title
     # The id of a sealed secret means nothing to a model, and takes twenty tokens.
-    return _head(item.speaker, when, title) + _SEALED.sub(r"[\1]", item.text)
+    return _head(item.speaker, when, title) + STANDIN.sub(_caption, item.text)
+
+
+def _caption(match: re.Match[str]) -> str:
+    return f"[{match['caption']}]" if match["entry"] else match[0]
 
 
 def passages_of(value: Message | Record, limits: Limits) -> tuple[Passage, ...]:

@@ -102,6 +102,7 @@ class Chaos:
         self._number = -1
         self._ledger = Ledger()
         self.path = folder / "none.db"
+        (folder / "keys").mkdir()
         # Once, not in every fork; no thread of ours may run when a process is forked.
         for text in ("Mara Lind moved to Faro.", "我叫王小明，我住在上海。"):
             pack_terms(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, Any
@@ -197,7 +198,7 @@ def create(
         _create_file(call, file, reason=reason, actor=actor)
         return
     made = _record(str(record), fields or ())
-    if made.get("secret") is not None and made.get("entry_type") not in ("contact", "bookmark"):
+    if importlib.import_module("memstrata.kinds").parse(made).take_secret()[1] is not None:
         raise Failed(
             "a secret on a command line stays in the shell's history, and others can see it: use "
             "`memstrata vault put`, or --file",

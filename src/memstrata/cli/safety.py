@@ -39,6 +39,7 @@ from memstrata.cli.reading import assignments, read_text
 from memstrata.cli.recall import Limit, Since, Until
 from memstrata.cli.remember import Metadata, Tags, show_receipt
 from memstrata.errors import NotFound, StoreUnavailable
+from memstrata.text.standin import STANDIN
 
 if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
@@ -69,7 +70,6 @@ PAGE = 1000
 
 _AROUND = 60  # characters
 _EVIDENCE = 3  # sources that are looked at for the line a secret stood in
-_PLACEHOLDER = re.compile(r"\[vault:(\S+) ([^\]\n]*)\]")
 
 
 # ── the vault ────────────────────────────────────────────────────────────────────────────────
@@ -149,7 +149,7 @@ async def _line_of(memory: AsyncMemory, entry: Record) -> str:
             continue
         text: str = getattr(source, "content", "") or getattr(source, "text", "")
         for line in text.split("\n"):
-            if f"[vault:{entry.id} " in line:
+            if any(match["entry"] == entry.id for match in STANDIN.finditer(line)):
                 return _around(line, entry.id)
     return ""
 
@@ -159,9 +159,11 @@ def _around(line: str, entry_id: str) -> str:
     here = "[…]"
 
     def shown(match: re.Match[str]) -> str:
-        return here if match[1] == entry_id else f"[{match[2]}]"
+        if match["entry"] == entry_id:
+            return here
+        return f"[{match['caption']}]" if match["entry"] else match[0]
 
-    told = _PLACEHOLDER.sub(shown, line)
+    told = STANDIN.sub(shown, line)
     at = told.find(here)
     start, end = max(0, at - _AROUND), at + len(here) + _AROUND
     return f"{'…' if start else ''}{told[start:end].strip()}{'…' if end < len(told) else ''}"

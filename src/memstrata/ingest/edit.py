@@ -262,7 +262,7 @@ async def _update(
         ids = [write.record.id for write in writes if isinstance(write, PutVersion)]
         return receipt.model_copy(update={"record_ids": ids, "skipped": clean.skipped()})
     new = new_record(runtime, owner, model, batch.id, old)
-    carried = (*_CARRIED, "fingerprint") if old.fields.get("sealed") else _CARRIED
+    carried = (*_CARRIED, "fingerprint") if KINDS[old.kind].is_sealed(old) else _CARRIED
     new = new.model_copy(update={name: getattr(old, name) for name in carried})
     if says_the_same(old, new):
         skipped = Skipped(index=0, reason="the record says this already", id=old.id)

@@ -113,6 +113,11 @@ class KindModel(BaseModel):
         return "version"
 
     @classmethod
+    def is_sealed(cls, record: Record) -> bool:
+        """Whether a secret of it is kept apart, sealed."""
+        return False
+
+    @classmethod
     def about(cls, record: Record) -> str | None:
         """Whose fact or deed it is, None where that is nobody's."""
         return None

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from memstrata.errors import InvalidInput
 from memstrata.kinds.base import KindModel
-from memstrata.records import Record
+from memstrata.records import JsonObject, Record
 
 __all__ = ["Vault"]
 
@@ -59,6 +59,20 @@ class Vault(KindModel):
             sealed["sensitivity"] = "medium"
         return self.model_copy(update=sealed), self.secret
 
+    @classmethod
+    def is_sealed(cls, record: Record) -> bool:
+        return bool(record.fields.get("sealed"))
+
+    @classmethod
+    def unsealed(cls, record: Record) -> JsonObject:
+        """Its fields, once its secret was said to be none."""
+        return {name: value for name, value in record.fields.items() if name != "sealed"}
+
+    @classmethod
+    def type_of(cls, record: Record) -> str:
+        """What sort of entry it is; of one that was found in a text also its caption."""
+        return str(record.fields["entry_type"])
+
     def heading(self) -> str:
         return self.title or self.caption
 
@@ -67,5 +81,5 @@ class Vault(KindModel):
 
     @classmethod
     def render(cls, record: Record) -> str:
-        sealed = " (sealed; only a reveal shows it)" if record.fields.get("sealed") else ""
+        sealed = " (sealed; only a reveal shows it)" if cls.is_sealed(record) else ""
         return record.text + sealed

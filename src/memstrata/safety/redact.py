@@ -18,7 +18,7 @@ from memstrata.records import Evidence, Scope, Trust
 from memstrata.runtime import Runtime, new_id
 from memstrata.store.ports import PutSecret, Sealing
 from memstrata.store.secrets import Known
-from memstrata.text.secrets import removed
+from memstrata.text.standin import removed, sealed_as
 
 __all__ = ["Redactor", "fingerprint_of", "marks_key", "redacted", "seal", "sealings"]
 
@@ -77,7 +77,7 @@ class Redactor:
                 self.again.append((record_id, self.source))
             if known.state == "replaced":
                 self._old.setdefault(self.source, []).append(f"{caption} ({record_id})")
-                return f"[vault:{record_id} {caption}]"
+                return sealed_as(record_id, caption)
         else:
             try:
                 record_id = self._seal(mark, secret, caption)
@@ -85,7 +85,7 @@ class Redactor:
                 self.reason = str(error)
                 return self._remove(secret, caption)
         self._sealed.setdefault(self.source, []).append(f"{caption} ({record_id})")
-        return f"[vault:{record_id} {caption}]"
+        return sealed_as(record_id, caption)
 
     def _remove(self, secret: str, caption: str) -> str:
         self.lost = True

@@ -11,6 +11,7 @@ from memstrata.errors import Conflict
 from memstrata.ingest.distil import narrator
 from memstrata.ingest.edit import retired
 from memstrata.keys import Sealed, bound_to, mark_of
+from memstrata.kinds import Vault
 from memstrata.passages import limits_of
 from memstrata.records import Receipt, Record, Scope
 from memstrata.runtime import Runtime, new_id
@@ -20,6 +21,7 @@ from memstrata.safety.vault import sealed_entry
 from memstrata.store.audit import Entry
 from memstrata.store.ports import NewBatch
 from memstrata.store.rewrite import Rewrites
+from memstrata.text.standin import sealed_as
 
 __all__ = ["release"]
 
@@ -29,11 +31,11 @@ class _Restoration(Replacing):
 
     def __init__(self, record: Record, text: str) -> None:
         super().__init__()
-        self._placeholder = f"[vault:{record.id} {record.fields.get('entry_type')}]"
+        self._standin = sealed_as(record.id, Vault.type_of(record))
         self._text = text
 
     def text(self, text: str) -> str:
-        return text.replace(self._placeholder, self._text)
+        return text.replace(self._standin, self._text)
 
 
 async def release(runtime: Runtime, scope: Scope, record_id: str, by: Signature) -> Receipt:
@@ -64,9 +66,8 @@ async def release(runtime: Runtime, scope: Scope, record_id: str, by: Signature)
     batch = NewBatch(
         new_id("batch"), "release", by.actor, runtime.now(), "pending", {"rebuild": list(ids)}
     )
-    plain = {name: value for name, value in record.fields.items() if name != "sealed"}
     gone = retired(runtime, record, batch, by.reason or "it was no secret")
-    gone = replace(gone, record=gone.record.model_copy(update={"fields": plain}))
+    gone = replace(gone, record=gone.record.model_copy(update={"fields": Vault.unsealed(record)}))
     entry = Entry(runtime.now(), by.actor, "release", record_id, by.reason)
     changes = await runtime.store.rewrite(
         held.scope,

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from memstrata.ingest.messages import rehashed
 from memstrata.ingest.resolve import restore
+from memstrata.kinds import kind_of
 from memstrata.passages import Limits, chunk
 from memstrata.records import Chunk, JsonObject, Message, Record
 from memstrata.safety.redact import Redactor
@@ -17,7 +18,7 @@ from memstrata.store.ports import Passage
 from memstrata.store.rewrite import Page, Rewrites, Stored
 from memstrata.text import time as time_expressions
 from memstrata.text.clean import clean_json, clean_text
-from memstrata.text.secrets import removed
+from memstrata.text.standin import STANDIN, removed
 
 __all__ = ["Editor", "Redaction", "Replacing", "Unnaming", "indexed_in", "rewritten"]
 
@@ -58,9 +59,6 @@ class Replacing:
         return value
 
 
-_STANDING = re.compile(r"\[vault:(vault_[0-9a-f]{32}) ([^\]\n]{1,60})\]")
-
-
 class Unnaming(Replacing):
     """Takes out of texts the ids of these vault entries, which are gone."""
 
@@ -69,10 +67,10 @@ class Unnaming(Replacing):
         self._ids = ids
 
     def text(self, text: str) -> str:
-        return _STANDING.sub(self._instead, text)
+        return STANDIN.sub(self._instead, text)
 
     def _instead(self, match: re.Match[str]) -> str:
-        return removed("", match[2]) if match[1] in self._ids else match[0]
+        return removed("", match["caption"]) if match["entry"] in self._ids else match[0]
 
 
 class Redaction:
@@ -179,6 +177,6 @@ def _record(record: Record, editor: Editor) -> Record | None:
     )
     if new == record:
         return None
-    if not record.fields.get("sealed"):  # the hash of a secret would tell it
+    if not kind_of(record.kind).is_sealed(record):  # the hash of a secret would tell it
         new = new.model_copy(update={"fingerprint": restore(new).model.fingerprint()})
     return new

@@ -6,7 +6,6 @@ and compared, and what points to nothing is told from what points to something e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from memstrata.store.items import (
 from memstrata.store.ports import Passage, Row, Tx
 from memstrata.store.rows import dumps, message_from, record_from
 from memstrata.store.tombstones import Tombstones
+from memstrata.text.standin import STANDIN
 
 __all__ = ["broken"]
 
@@ -30,7 +30,6 @@ _PAGE = 500
 _NAMED = 3
 _RECORDED, _WRITTEN = (8, 16), (0, 16)
 """The bytes of a header that say when an episode was told, and when an entity was learned of."""
-_ENTRY = re.compile(r"\[vault:(vault_[0-9a-f]{32})(?![0-9a-f])")
 
 Dangling = tuple[str, str, str]
 """What is wrong unless the target was erased; what it is wrong with; the target."""
@@ -140,7 +139,11 @@ def _messages(
         for row in stored:
             message = message_from(scope, row)
             if message.batch_id not in loaded:
-                named.update((entry, message.id) for entry in _ENTRY.findall(message.content))
+                named.update(
+                    (match["entry"], message.id)
+                    for match in STANDIN.finditer(message.content)
+                    if match["entry"]
+                )
             make = partial(message_passages, message)
             page.append(_Indexed(int(row[0]), message.id, len(message.content), make))
         known = {"scope": number, "ids": dumps(sorted(named))}

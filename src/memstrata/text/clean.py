@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, cast
 import regex
 
 from memstrata.text.analyse import repair
-from memstrata.text.secrets import StandIn, removed, replace
+from memstrata.text.secrets import StandIn, replace
+from memstrata.text.standin import removed
 
 __all__ = ["Cleaned", "clean_json", "clean_text", "shorten"]
 

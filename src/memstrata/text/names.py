@@ -30,6 +30,7 @@ from memstrata.text.name_words import (
     STARTERS,
     SURNAMES,
 )
+from memstrata.text.standin import STANDIN, has_standin
 
 __all__ = ["Name", "names", "normal_form"]
 
@@ -49,10 +50,6 @@ class _Found(NamedTuple):
     type: str
 
 
-# What stands in a text for a secret names nothing.
-_SEALED = re.compile(r"\[(?:vault:\w+|secret removed:) [^\]\n]{1,60}\]")
-
-
 def names(text: str, known: Collection[str] = ()) -> list[Name]:
     """The names in a text in order, each once by its normal form.
 
@@ -60,8 +57,8 @@ def names(text: str, known: Collection[str] = ()) -> list[Name]:
     small letters too. A set makes that fast.
     """
     found: list[_Found] = []
-    if "[vault:" in text or "[secret removed:" in text:
-        text = _SEALED.sub(lambda match: " " * len(match[0]), text)
+    if has_standin(text):  # it names nothing
+        text = STANDIN.sub(lambda match: " " * len(match[0]), text)
     if _MARKED.search(text):
         found += _titles(text)
         found += _identifiers(text)

@@ -18,8 +18,9 @@ from memstrata.text.secret_numbers import numbers
 from memstrata.text.secret_phrases import codes, phrases
 from memstrata.text.secret_places import commands, headers, in_urls
 from memstrata.text.secret_shapes import Secret, shaped
+from memstrata.text.standin import STANDIN, has_standin
 
-__all__ = ["Secret", "StandIn", "find", "names_secret", "removed", "replace"]
+__all__ = ["Secret", "StandIn", "find", "names_secret", "replace"]
 
 
 StandIn = Callable[[str, str], str]
@@ -31,8 +32,8 @@ def find(text: str) -> list[Secret]:
 
     What stands in a text for a secret that left it is none.
     """
-    if "[vault:" in text or "[secret removed:" in text:
-        text = _PLACED.sub(_blank, text)
+    if has_standin(text):
+        text = STANDIN.sub(_blank, text)
     small = text.lower()
     if len(small) != len(text):  # one letter alone is two in lower case
         small = text.replace("İ", "I").lower()
@@ -87,11 +88,6 @@ def names_secret(name: str) -> bool:
     return whole and not name.isdecimal()
 
 
-def removed(secret: str, caption: str) -> str:
-    """What stands for a secret that is not kept."""
-    return f"[secret removed: {caption}]"
-
-
 _MOST = 32
 _LEAST = 6
 
@@ -136,9 +132,6 @@ def _beside(known: list[Secret], found: Iterable[Secret]) -> list[Secret]:
 
 _DIGIT = re.compile(r"[0-9]")
 _RUN = re.compile(r"[A-Za-z0-9_+/=.:~$?&%-]{8,}+")
-_PLACED = re.compile(
-    r"\[(?:vault:vault_[0-9a-f]{32}|secret removed:) [A-Za-z0-9][A-Za-z0-9 ./-]{0,40}\]"
-)
 
 
 def _blank(match: re.Match[str]) -> str:
