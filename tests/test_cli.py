@@ -255,6 +255,14 @@ def test_an_interrupted_file_is_whole_groups_and_goes_on(shell: Shell) -> None:
     assert (after["messages"], after["items_without_vector"]) == (8000, 0)
 
 
+def test_consolidate_says_what_it_did(shell: Shell) -> None:
+    shell.ok("add", "I live in Lisbon.", "--occurred-at", "2026-05-05T09:00:00Z")
+    done = shell.ok("consolidate")
+    assert re.fullmatch(r"1 digest made, the profile made, as batch batch_\w+\n", done.out)
+    assert shell.ok("consolidate").out == "there was nothing to tidy\n"
+    assert shell.ok("consolidate", "--json").json["digests"] == 0
+
+
 def test_vectors_may_come_later(shell: Shell) -> None:
     added = shell.ok("add", "The kettle sings.", "--no-wait", "--no-infer")
     (batch_id,) = re.findall(r"memstrata wait-for (batch_\w+)", added.err)

@@ -31,18 +31,21 @@ if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
     from memstrata.recall.count import Count, Counted
     from memstrata.recall.timeline import Event
-    from memstrata.records import (
+    from memstrata.receipts import (
         AuditEntry,
+        Consolidation,
+        ErasureReceipt,
+        Exposure,
+        KeyRotation,
+    )
+    from memstrata.records import (
         Batch,
         Change,
         Context,
         Entity,
         Episode,
-        ErasureReceipt,
         Evidence,
-        Exposure,
         Hit,
-        KeyRotation,
         Ledger,
         Message,
         Page,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         Review,
         Scope,
         Skipped,
+        Theme,
         TimeSpan,
     )
     from memstrata.sync import Memory
@@ -63,6 +67,7 @@ __all__ = [
     "BudgetExceeded",
     "Change",
     "Conflict",
+    "Consolidation",
     "Context",
     "Count",
     "Counted",
@@ -92,6 +97,7 @@ __all__ = [
     "ScopeRequired",
     "Skipped",
     "StoreUnavailable",
+    "Theme",
     "TimeSpan",
     "VaultUnavailable",
     "__version__",
@@ -101,9 +107,14 @@ __all__ = [
 
 _ELSEWHERE = {
     "AsyncMemory": "memstrata.memory",
+    "AuditEntry": "memstrata.receipts",
+    "Consolidation": "memstrata.receipts",
     "Count": "memstrata.recall.count",
     "Counted": "memstrata.recall.count",
+    "ErasureReceipt": "memstrata.receipts",
     "Event": "memstrata.recall.timeline",
+    "Exposure": "memstrata.receipts",
+    "KeyRotation": "memstrata.receipts",
     "Memory": "memstrata.sync",
     "open": "memstrata.config",
     "open_async": "memstrata.config",

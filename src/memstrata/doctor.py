@@ -50,7 +50,7 @@ async def _store(runtime: Runtime) -> str:
 async def _embedder(runtime: Runtime) -> str:
     embedder = runtime.embedder
     if embedder is None:
-        raise MemstrataError("none is loaded: search uses keywords only")
+        raise MemstrataError("none is loaded: search uses keywords only, and no themes form")
     vector = await anyio.to_thread.run_sync(embedder.embed_query, "is this working?")
     return f"{embedder.id} gives {len(vector)} numbers, {embedder.max_tokens} tokens at most"
 

@@ -6,14 +6,15 @@ surfaces. Times are aware `datetime`s; ids are strings, `<prefix>_<UUIDv7 in hex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, Literal, TypeVar, overload
+from types import MappingProxyType
+from typing import Any, Generic, Literal, TypeVar, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 __all__ = [
-    "AuditEntry",
+    "TRUST_RANK",
     "Batch",
     "BatchState",
     "Change",
@@ -23,12 +24,9 @@ __all__ = [
     "Entity",
     "EntityType",
     "Episode",
-    "ErasureReceipt",
     "Evidence",
-    "Exposure",
     "Hit",
     "JsonObject",
-    "KeyRotation",
     "Ledger",
     "Lifecycle",
     "Message",
@@ -42,8 +40,10 @@ __all__ = [
     "Sensitivity",
     "Skipped",
     "Stratum",
+    "Theme",
     "TimeSpan",
     "Trust",
+    "Value",
     "instant",
     "micros",
 ]
@@ -51,6 +51,10 @@ __all__ = [
 JsonObject = dict[str, JsonValue]
 
 Trust = Literal["user", "agent", "tool", "web", "import"]
+TRUST_RANK: Mapping[str, int] = MappingProxyType(
+    {name: -min(place, 3) for place, name in enumerate(get_args(Trust))}
+)
+"""The larger, the more a source is trusted; `web` and `import` are alike."""
 Sensitivity = Literal["low", "medium", "high"]
 Lifecycle = Literal["current", "past", "retired", "review"]
 BatchState = Literal["pending", "running", "done", "failed", "undone"]
@@ -72,11 +76,13 @@ def instant(when: int) -> datetime:
     return _EPOCH + timedelta(microseconds=when)
 
 
-class _Value(BaseModel):
+class Value(BaseModel):
+    """What all nouns are: immutable, and nothing but what they name."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Scope(_Value):
+class Scope(Value):
     """Whose memory: a tenant, and in it a user, an agent, or an agent for a user."""
 
     tenant: str = "default"
@@ -84,7 +90,7 @@ class Scope(_Value):
     agent_id: str | None = None
 
 
-class TimeSpan(_Value):
+class TimeSpan(Value):
     """A half-open interval `[start, end)` that a piece of text refers to."""
 
     start: datetime
@@ -93,7 +99,7 @@ class TimeSpan(_Value):
     """The words that say so, as they stand in the source."""
 
 
-class Message(_Value):
+class Message(Value):
     """One original turn, append-only (stratum 0)."""
 
     id: str
@@ -124,7 +130,7 @@ class Message(_Value):
         return self.name or self.role
 
 
-class Episode(_Value):
+class Episode(Value):
     """Contiguous messages of one session about one thing (stratum 1)."""
 
     id: str
@@ -152,14 +158,43 @@ class Episode(_Value):
         return f"{self.title}\n{self.summary}"
 
 
-class Evidence(_Value):
+class Theme(Value):
+    """Related records (stratum 3), or related themes; it changes as they do."""
+
+    id: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    name: str
+    """The names and words its records have in common and others have not."""
+    summary: str
+    """Titles of its most typical records."""
+    parent_id: str | None = None
+    children: int = 0
+    """How many themes are under it; those of records have none."""
+    record_ids: list[str] = Field(default_factory=list[str])
+    """Its records, oldest first; of a theme of themes none."""
+    namesakes: list[str] = Field(default_factory=list[str])
+    """Other themes of the same name: the name has meant several things, each in its time."""
+    started_at: datetime
+    ended_at: datetime
+    """When the first and the last of what is in it happened."""
+    created_at: datetime
+    changed_at: datetime
+
+    @property
+    def text(self) -> str:
+        """What is indexed and shown."""
+        return f"{self.name}\n{self.summary}"
+
+
+class Evidence(Value):
     """A link from a record to a message (or import source) that supports it."""
 
     source_id: str
     quote: str | None = None
 
 
-class Record(_Value):
+class Record(Value):
     """One version of one memory of one of the six kinds.
 
     `fields` holds what is particular to the kind, validated by it; everything else is common to
@@ -200,14 +235,14 @@ class Record(_Value):
     batch_id: str
 
 
-class Chunk(_Value):
+class Chunk(Value):
     """A passage of a long message or resource: characters `[start, end)` of its text."""
 
     start: int
     end: int
 
 
-class Entity(_Value):
+class Entity(Value):
     """A person, place, organisation, product or named thing, and how it is written."""
 
     id: str
@@ -220,7 +255,7 @@ class Entity(_Value):
     """Ids of the newest of them."""
 
 
-class Ledger(_Value):
+class Ledger(Value):
     """What a call cost."""
 
     model_calls: int = 0
@@ -230,7 +265,7 @@ class Ledger(_Value):
     milliseconds: float = 0.0
 
 
-class Skipped(_Value):
+class Skipped(Value):
     """An input item that was not stored as given, or not at all, and why."""
 
     index: int | None
@@ -242,7 +277,7 @@ class Skipped(_Value):
     """True when the item was stored all the same (masked, repaired, not distilled)."""
 
 
-class Change(_Value):
+class Change(Value):
     """One entry of the change log: who did what to what, from which evidence, when and why."""
 
     id: str
@@ -259,7 +294,7 @@ class Change(_Value):
     at: datetime
 
 
-class Receipt(_Value):
+class Receipt(Value):
     """What a writing verb did: what is stored, what changed, what was skipped and why."""
 
     batch_id: str
@@ -274,7 +309,7 @@ class Receipt(_Value):
     ledger: Ledger = Ledger()
 
 
-class Batch(_Value):
+class Batch(Value):
     """One call that writes, and how far it has got."""
 
     id: str
@@ -292,7 +327,7 @@ class Batch(_Value):
     idempotency_key: str | None = None
 
 
-class Review(_Value):
+class Review(Value):
     """A record that could not be decided on, and what stands against it."""
 
     record: Record
@@ -301,7 +336,7 @@ class Review(_Value):
     """Why it waits."""
 
 
-class Hit(_Value):
+class Hit(Value):
     """One thing found, with why: its score, the signals it was made of, and its evidence."""
 
     id: str
@@ -317,9 +352,10 @@ class Hit(_Value):
     record: Record | None = None
     message: Message | None = None
     episode: Episode | None = None
+    theme: Theme | None = None
 
 
-class Results(_Value):
+class Results(Value):
     """Hits in order of score; iterates and indexes like a list."""
 
     hits: list[Hit]
@@ -350,7 +386,7 @@ class Results(_Value):
         return self.model_dump(mode="json")
 
 
-class ContextItem(_Value):
+class ContextItem(Value):
     """One remembered thing as it stands in a prompt."""
 
     id: str
@@ -364,7 +400,7 @@ class ContextItem(_Value):
     """For a dropped item: why it is not in the prompt."""
 
 
-class Context(_Value):
+class Context(Value):
     """What to put before a model: `str(context)` is the prompt text."""
 
     text: str
@@ -379,65 +415,10 @@ class Context(_Value):
         return self.text
 
 
-class ErasureReceipt(_Value):
-    """What was, or with `dry_run` would be, erased for good."""
-
-    batch_id: str = ""
-    """The batch it is noted as, which names nothing of it; empty if nothing was erased."""
-    state: Literal["done", "pending", "dry_run"]
-    reason: str | None = None
-    """Why the state is `pending`."""
-    messages: int = 0
-    records: int = 0
-    versions: int = 0
-    chunks: int = 0
-    ids: list[str] = Field(default_factory=list[str])
-    rebuilding: int = 0
-    """How many messages that stay are distilled again, for records rested on them that went."""
-    notes: list[str] = Field(default_factory=list[str])
-    """What was not reached, in words."""
-
-
-class Exposure(_Value):
-    """Something stored in which secrets stand in plain text."""
-
-    id: str
-    """The message, record, change or entity."""
-    user_id: str | None = None
-    agent_id: str | None = None
-    captions: list[str]
-    """What they are; not what they say."""
-
-
-class KeyRotation(_Value):
-    """What a change of the vault's key did."""
-
-    key_id: str
-    """The short name of the key that seals now; it says nothing about the key."""
-    resealed: int
-    remaining: int
-    """Secrets still under another key, which was not to be had: they stay as they were."""
-
-
-class AuditEntry(_Value):
-    """One row of the audit log: who did what with something protected, when and why."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-    at: datetime
-    actor: str
-    action: str
-    target_id: str | None = None
-    """What it was done with; of something erased since, a mark that says no more than that."""
-    reason: str = ""
-    detail: JsonObject = Field(default_factory=dict[str, JsonValue])
-    """Counts and the like; never what was remembered."""
-
-
 T = TypeVar("T")
 
 
-class Page(_Value, Generic[T]):
+class Page(Value, Generic[T]):
     """A slice of a listing; pass `next` as `cursor` to go on, `None` means the end."""
 
     items: list[T]

@@ -129,6 +129,10 @@ class Runtime:
     zones: dict[Scope, tzinfo] = field(default_factory=dict[Scope, tzinfo])
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
     """What a signal adds to a score, where that is not the default."""
+    grouping: Mapping[str, float] = field(default_factory=dict[str, float])
+    """When records belong together, where that is not the default; see themes/rules.py."""
+    themes: dict[Scope, object] = field(default_factory=dict[Scope, object])
+    """What this process knows of the themes of each scope."""
     keys: Keys = field(default_factory=lambda: open_keys("none"))
     """The vault's keys."""
     marks_key: bytes | None = None

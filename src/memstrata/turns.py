@@ -12,7 +12,7 @@ from memstrata.errors import InvalidInput
 from memstrata.kinds import explain
 from memstrata.records import JsonObject, Trust
 
-__all__ = ["Turn", "as_list", "read_turn", "split_content", "texts_of", "unread_keys"]
+__all__ = ["Turn", "as_list", "read_turn", "said_by", "split_content", "texts_of", "unread_keys"]
 
 _OF_CHAT_FORMATS = frozenset(
     {
@@ -84,6 +84,12 @@ def unread_keys(turn: Turn) -> list[str]:
 def texts_of(messages: object) -> list[str]:
     """The texts of a conversation, oldest first."""
     return [split_content(read_turn(given))[0] for given in as_list(messages)]
+
+
+def said_by(messages: object) -> list[tuple[str, str]]:
+    """The turns of a conversation as (role, text), oldest first; of a name, that."""
+    turns = [read_turn(given) for given in as_list(messages)]
+    return [(turn.name or turn.role, split_content(turn)[0]) for turn in turns]
 
 
 def split_content(turn: Turn) -> tuple[str, list[Any]]:

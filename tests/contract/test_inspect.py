@@ -25,7 +25,7 @@ async def test_stats_count_what_is_there(memory: AsyncMemory, embedder: FakeEmbe
     stats = await memory.stats(**IVO)
     assert (stats["messages"], stats["hidden_messages"]) == (2, 1)
     assert stats["records"] == {"semantic": {"current": 1}, "procedural": {"retired": 1}}
-    assert (stats["record_versions"], stats["items"]) == (4, 8)
+    assert (stats["record_versions"], stats["items"]) == (4, 9)
     assert (stats["items_without_vector"], stats["pending_batches"]) == (0, 0)
     assert stats["embedder"] == embedder.id
     assert stats["bytes_on_disk"] > 0

@@ -174,7 +174,7 @@ async def test_strata(told: AsyncMemory) -> None:
     assert await strata("records") == {"records"}
     assert await strata("messages", "records") == {"messages", "records"}
     assert await strata("episodes") == {"episodes"}
-    assert await strata("themes") == set()
+    assert await strata("themes") == {"themes"}
 
 
 async def test_kinds(told: AsyncMemory) -> None:

@@ -326,6 +326,26 @@ class Deeds:
                 lambda: self.memory.forget(ids=[newer.id], user_id="ann"),
             )
 
+    def consolidate(self) -> None:
+        """Tidied, and tidied again; and something in a digest is forgotten."""
+        user = f"fay{self.name}x{self.count}"
+        words = [self.word() for _ in range(2)]
+        for day, word in enumerate(words):
+            said = f"I live in {self.randomness.choice(CITIES)} with {word}."
+            more = {"session_id": word, "occurred_at": f"2026-03-0{3 + day}T09:00:00Z"}
+            self._add({"word": word, "user": user, "said": said, "more": more})
+        plan = {"kind": "episodic", "event_type": "plan", "summary": "Row", "due": WHEN}
+        self.memory.create(plan, user_id=user)
+        for name in ("The gate is green", "the gate is green."):
+            self.memory.create({"kind": "semantic", "name": name}, user_id=user)
+        done = self.memory.consolidate(user_id=user)
+        self.memory.consolidate(user_id=user)
+        if self.randomness.random() < 0.3:
+            self.memory.undo(done.batch_id, user_id=user)
+        self.say("ask_forget", words=words[:1])
+        self.memory.forget(session_id=words[0], user_id=user)
+        self.say("ack_forget", words=words[:1])
+
     def decide(self) -> None:
         user = f"dora{self.name}x{self.count}"
         for place in ("Ostholm", "Turku"):
@@ -425,6 +445,7 @@ DEEDS = (
         "undo",
         "supersede",
         "decide",
+        "consolidate",
         "seal",
         "seal",
         "release",

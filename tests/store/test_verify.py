@@ -108,6 +108,12 @@ BREAKS: dict[str, str] = {
     "(SELECT seq FROM records)",
     "episodes without an index entry": "DELETE FROM items WHERE seq IN (SELECT seq FROM episodes)",
     "entities without an index entry": "DELETE FROM items WHERE seq IN (SELECT seq FROM entities)",
+    "themes without an index entry": "DELETE FROM items WHERE seq IN (SELECT seq FROM themes)",
+    "members of a theme that is gone": "DELETE FROM themes WHERE level = 0",
+    "members of themes that are gone themselves": "UPDATE theme_members SET record_id = 'sem_0' "
+    "WHERE record_id = (SELECT min(record_id) FROM theme_members)",
+    "themes that count other members": "UPDATE themes SET size = size + 1",
+    "themes under one that is gone": "DELETE FROM themes WHERE level = 1",
     "vectors without an item": "DELETE FROM items WHERE owner = 1",
     "items said to have a vector that have none": "DELETE FROM vectors",
     "damaged index entries": "UPDATE items SET header = x'00' WHERE owner = 1",
@@ -180,6 +186,7 @@ def test_headers_of_the_erased_are_blank(memory: Memory) -> None:
         ("changes", "SELECT target_id FROM changes LIMIT 1"),
         ("evidence", "SELECT source_id FROM evidence LIMIT 1"),
         ("secrets", "SELECT record_id FROM secrets LIMIT 1"),
+        ("themes", "SELECT record_id FROM theme_members LIMIT 1"),
     ],
 )
 def test_what_was_erased_and_is_there_is_named(memory: Memory, where: str, query: str) -> None:

@@ -110,6 +110,9 @@ class RememberingEmbedder:
     def calibrate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
         return self._model.calibrate(cosines)
 
+    def relate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
+        return self._model.relate(cosines)
+
 
 def variants(weights: Mapping[str, float] = WEIGHTS) -> dict[str, dict[str, float]]:
     """The weights of every pass by name: all signals, each left out, and the two passes more."""

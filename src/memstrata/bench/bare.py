@@ -5,7 +5,7 @@ A BM25 and a vector scan over arrays in memory: no scopes, no filters, no sessio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,13 @@ class BM25:
 
     def search(self, hashes: Sequence[int]) -> NDArray[np.int64]:
         """The best documents for distinct term hashes, at most 60, in no order."""
+        scores = self.scores(hashes)
+        # Among the documents found: partitioning 100,000 scores of which most are 0 takes 30 ms.
+        matching = np.flatnonzero(scores)
+        return matching[_best(scores[matching])]
+
+    def scores(self, hashes: Collection[int]) -> NDArray[np.float32]:
+        """The score of every document for distinct term hashes."""
         scores = np.zeros(self._count, np.float32)
         for value in hashes:
             at = int(np.searchsorted(self._hashes, np.uint64(value)))
@@ -45,9 +52,7 @@ class BM25:
                 found = span.stop - span.start
                 idf = np.float32(np.log1p((self._count - found + 0.5) / (found + 0.5)))
                 scores[self._documents[span]] += idf * self._parts[span]
-        # Among the documents found: partitioning 100,000 scores of which most are 0 takes 30 ms.
-        matching = np.flatnonzero(scores)
-        return matching[_best(scores[matching])]
+        return scores
 
 
 def scan(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.int64]:

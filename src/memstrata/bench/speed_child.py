@@ -52,6 +52,7 @@ class MadeUpVectors:
         self.max_tokens = model.max_tokens
         self.count_tokens = model.count_tokens
         self.calibrate = model.calibrate
+        self.relate = model.relate
         self.live = True
         self._model = model
         self._random = np.random.default_rng(_SEED)

@@ -35,12 +35,14 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("list", _RECALL, browse.list_),
     ("messages", _RECALL, browse.messages),
     ("episodes", _RECALL, browse.episodes),
+    ("themes", _RECALL, browse.themes),
     ("entities", _RECALL, browse.entities),
     ("review", _RECALL, browse.review),
     ("history", _RECALL, browse.history),
     ("batches", _RUN, operate.batches),
     ("wait-for", _RUN, operate.wait_for),
     ("retry", _RUN, operate.retry),
+    ("consolidate", _RUN, operate.consolidate),
     ("scopes", _RUN, operate.scopes),
     ("stats", _RUN, operate.stats),
     ("doctor", _RUN, operate.doctor),
@@ -92,6 +94,7 @@ bench.command("madial")(shared(operate.bench_madial))
 bench.command("precisionmembench")(shared(operate.bench_precisionmembench))
 bench.command("ablation")(shared(operate.bench_ablation))
 bench.command("redaction")(shared(operate.bench_redaction))
+bench.command("tokens")(shared(operate.bench_tokens))
 bench.command("speed")(shared(operate.bench_speed))
 app.add_typer(bench, name="bench", rich_help_panel=_RUN)
 

@@ -1,8 +1,8 @@
-"""Commands that browse: `get`, `list`, `messages`, `episodes`, `entities`, `review`, `history`."""
+"""Commands that browse what is kept, from `get` to `history`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,21 @@ from memstrata.cli.call import Call
 from memstrata.cli.reading import filters
 from memstrata.cli.recall import Filters, Kind, Limit, Session, Since, Until
 
-__all__ = ["Cursor", "entities", "episodes", "get", "history", "list_", "messages", "review"]
+__all__ = [
+    "Cursor",
+    "entities",
+    "episodes",
+    "get",
+    "history",
+    "list_",
+    "messages",
+    "review",
+    "themes",
+]
+
+if TYPE_CHECKING:
+    from memstrata.memory import AsyncMemory
+    from memstrata.records import Page, Theme
 
 Cursor = Annotated[
     str | None, typer.Option(help="Go on where the last page ended.", show_default=False)
@@ -20,9 +34,9 @@ Cursor = Annotated[
 
 def get(
     call: Call,
-    id: Annotated[str, typer.Argument(help="A message, record or episode.", show_default=False)],
+    id: Annotated[str, typer.Argument(help="Of a message, record, episode or theme.", show_default=False)],
 ) -> None:
-    """Show everything about one message, record or episode."""
+    """Show everything about one message, record, episode or theme."""
     found, zone = call.zoned(lambda memory: memory.get(id))
     call.show(found, lambda: render.whole(found, zone))
 
@@ -89,6 +103,26 @@ def episodes(
         lambda memory: memory.episodes(limit=limit, cursor=cursor, **asked),
     )
     call.show(page, lambda: render.episodes(page, zone))
+
+
+def themes(
+    call: Call,
+    parent: Annotated[
+        str | None, typer.Argument(help="Only what is under this theme.", show_default=False)
+    ] = None,
+    *,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """Show groups of related records as a tree, the largest first."""
+
+    async def read(memory: AsyncMemory) -> tuple[Page[Theme], dict[str, Page[Theme]]]:
+        page = await memory.themes(parent, limit=limit, cursor=cursor)
+        above = [] if call.options.json else [each.id for each in page if each.children]
+        return page, {each: await memory.themes(each) for each in above}
+
+    (page, under), zone = call.zoned(read)
+    call.show(page, lambda: render.themes(page, under, zone))
 
 
 def entities(

@@ -25,6 +25,8 @@ __all__ = [
     "bench_precisionmembench",
     "bench_redaction",
     "bench_speed",
+    "bench_tokens",
+    "consolidate",
     "doctor",
     "dump",
     "kinds",
@@ -91,6 +93,19 @@ def retry(call: Call, batch_id: BatchId) -> None:
     call.show(batch, lambda: render.one_batch(batch, zone))
     if batch.state != "done":
         raise typer.Exit(1)
+
+
+def consolidate(call: Call) -> None:
+    """Tidy a memory: duplicates, plans whose time is over, digests, the profile, free pages."""
+    done = call.scoped(lambda memory: memory.consolidate(), reads=True)
+    call.show(done, lambda: render.consolidation(done))
+    for note in done.notes:
+        call.note(note)
+    if done.state != "done":
+        raise Failed(
+            f"not done: {done.reason}; go on with `memstrata retry {done.batch_id}`",
+            name="ModelFailed",
+        )
 
 
 def scopes(call: Call) -> None:
@@ -257,6 +272,11 @@ def bench_precisionmembench(
 def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = True) -> None:
     """Measure what each signal of recall is worth, on LoCoMo, LongMemEval and MADial-Bench."""
     _bench(call, "ablation", data, out, infer=infer)
+
+
+def bench_tokens(call: Call, *, data: Data, out: Out = None) -> None:
+    """Measure evidence against tokens: top-k, selection, the gate, and what themes lead to."""
+    _bench(call, "tokens", data, out)
 
 
 def bench_redaction(

@@ -30,7 +30,8 @@ Kind = Annotated[
 Strata = Annotated[
     list[str] | None,
     typer.Option(
-        help="messages, episodes or records; repeatable.", show_default="messages and records"
+        help="messages, episodes, records or themes; repeatable.",
+        show_default="messages and records",
     ),
 ]
 Filters = Annotated[
@@ -117,18 +118,31 @@ def context(
     max_tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 6000,
     kind: Kind = None,
     now: Now = None,
+    select: Annotated[
+        str,
+        typer.Option(
+            help="Which of what is alike stands for the rest: discounted, coverage, mmr, "
+            "mmr_narrow, mmr_wide or relevance."
+        ),
+    ] = "discounted",
+    gain: Annotated[
+        float | None,
+        typer.Option(
+            help="The least share of the evidence that is worth its tokens; 0 adds all.",
+            show_default="0.01",
+        ),
+    ] = None,
 ) -> None:
     """Print what to put before a model: the prompt text, within a budget."""
+    asked: dict[str, Any] = {"max_tokens": max_tokens, "kinds": kind, "now": now, "select": select}
+    asked |= {} if gain is None else {"gain": gain}
     words = _words(query)
-    made = call.scoped(
-        lambda memory: memory.context(words, max_tokens=max_tokens, kinds=kind, now=now),
-        reads=True,
-    )
+    made = call.scoped(lambda memory: memory.context(words, **asked), reads=True)
     call.show(made, lambda: safe(str(made)).strip())
     if not made.items:
         call.note("nothing is remembered about that")
-    if made.dropped:
-        call.note(f"{len(made.dropped)} found beyond the budget of {max_tokens} tokens")
+    if over := sum("budget" in (item.reason or "") for item in made.dropped):
+        call.note(f"{over} found beyond the budget of {max_tokens} tokens")
 
 
 def timeline(

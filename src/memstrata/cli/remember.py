@@ -26,7 +26,8 @@ from memstrata.errors import InvalidInput, MemstrataError
 
 if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
-    from memstrata.records import ErasureReceipt, Receipt
+    from memstrata.receipts import ErasureReceipt
+from memstrata.records import Receipt
 
 __all__ = [
     "Metadata",

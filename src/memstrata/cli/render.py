@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -23,26 +23,28 @@ from memstrata.cli.output import (
 if TYPE_CHECKING:
     from memstrata.recall.count import Count, Counted
     from memstrata.recall.timeline import Event
-    from memstrata.records import (
-        Batch,
-        Change,
-        Entity,
-        Episode,
-        ErasureReceipt,
-        Evidence,
-        Hit,
-        Message,
-        Page,
-        Receipt,
-        Record,
-        Results,
-        Review,
-    )
+    from memstrata.receipts import Consolidation, ErasureReceipt
+from memstrata.records import (
+    Batch,
+    Change,
+    Entity,
+    Episode,
+    Evidence,
+    Hit,
+    Message,
+    Page,
+    Receipt,
+    Record,
+    Results,
+    Review,
+    Theme,
+)
 
 __all__ = [
     "amounts",
     "batches",
     "changes",
+    "consolidation",
     "count",
     "entities",
     "episodes",
@@ -56,6 +58,7 @@ __all__ = [
     "records",
     "reviews",
     "skipped",
+    "themes",
     "whole",
 ]
 
@@ -98,6 +101,8 @@ def _source(hit: Hit) -> list[str | None]:
     if hit.episode is not None:
         session = hit.episode.session_id
         return ["episode", f"session {session}" if session else None]
+    if hit.theme is not None:
+        return ["theme", _holding(hit.theme)]
     return [hit.kind, _lifecycle(hit.record)]
 
 
@@ -181,6 +186,35 @@ def _episode(episode: Episode, zone: tzinfo) -> str:
     )
 
 
+def themes(page: Page[Theme], under: Mapping[str, Page[Theme]], zone: tzinfo) -> str:
+    """Themes as a tree, those under each by its id: of one of records the most typical titles."""
+    if not page.items:
+        return "no themes"
+    parts: list[str] = []
+    for theme in page:
+        parts.append(_theme(theme, zone))
+        below = under.get(theme.id)
+        if below is not None:
+            parts += [indented(_theme(child, zone)) for child in below]
+            parts += [indented(line) for line in more(below, f"memstrata themes {theme.id} ")]
+    return "\n\n".join([*parts, *more(page)])
+
+
+def _theme(theme: Theme, zone: tzinfo) -> str:
+    days = [each.astimezone(zone).date() for each in (theme.started_at, theme.ended_at)]
+    about = join([_holding(theme), " until ".join(dict.fromkeys(map(str, days)))])
+    lines = [f"{bold(one_line(theme.name))}  {dim(join([about, theme.id]))}"]
+    if not theme.children:
+        lines.append(indented(safe(theme.summary)))
+    return "\n".join(lines)
+
+
+def _holding(theme: Theme) -> str:
+    if theme.children:
+        return plural(theme.children, "theme")
+    return plural(len(theme.record_ids), "record")
+
+
 def entities(page: Page[Entity]) -> str:
     """People, places and named things: how often they are mentioned, and by what."""
     if not page.items:
@@ -249,13 +283,13 @@ def _counted(place: int, thing: Counted) -> str:
     return "\n".join([*lines, *_from(thing)])
 
 
-def more(page: Page[Any]) -> list[str]:
+def more(page: Page[Any], command: str = "") -> list[str]:
     """A line with where the next page begins, if there is one."""
-    return [dim(f"there are more: --cursor {page.next}")] if page.next else []
+    return [dim(f"there are more: {command}--cursor {page.next}")] if page.next else []
 
 
-def whole(found: Message | Record | Episode, zone: tzinfo) -> str:
-    """Everything that is known of one message, record or episode."""
+def whole(found: Message | Record | Episode | Theme, zone: tzinfo) -> str:
+    """Everything that is known of one message, record, episode or theme."""
     rows: list[str] = []
     for name in type(found).model_fields:
         item = getattr(found, name)
@@ -365,6 +399,21 @@ def one_batch(batch: Batch, zone: tzinfo) -> str:
     """How far one call has got."""
     ended = f"ended {stamp(batch.finished_at, zone)}" if batch.finished_at else None
     return one_line(join([batch.id, batch.verb, batch.state, ended, batch.reason]))
+
+
+def consolidation(done: Consolidation) -> str:
+    """What tidying did."""
+    parts = [
+        (done.duplicates, plural(done.duplicates, "duplicate") + " retired"),
+        (done.lapsed_plans, plural(done.lapsed_plans, "plan") + " over"),
+        (done.digests, plural(done.digests, "digest") + " made"),
+        (done.profile, "the profile made"),
+        (done.entities, plural(done.entities, "entity", "entities") + " dropped"),
+        (done.freed_bytes, plural(done.freed_bytes, "byte") + " given back"),
+    ]
+    told = join((text for count, text in parts if count), ", ")
+    batch = f", as batch {done.batch_id}" if done.batch_id else ""
+    return f"{told}{batch}" if told else "there was nothing to tidy"
 
 
 def erasure(done: ErasureReceipt) -> str:

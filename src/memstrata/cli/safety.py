@@ -43,7 +43,8 @@ from memstrata.text.standin import STANDIN
 
 if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
-    from memstrata.records import AuditEntry, Exposure, KeyRotation, Page, Record
+    from memstrata.receipts import AuditEntry, Exposure, KeyRotation
+from memstrata.records import Page, Record
 
 __all__ = [
     "audit_export",

@@ -6,27 +6,26 @@ a memory has put into a message is told already and never a source.
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
-from typing import cast
 
 from memstrata.records import Message
 from memstrata.store.ports import Told
 from memstrata.text.analyse import fold, terms
 from memstrata.text.clean import shorten
-from memstrata.text.lexicon import ASKING_WORDS, HAN_STOP_WORDS, STOP_WORDS
+from memstrata.text.lexicon import HAN_STOP_WORDS
 from memstrata.text.names import Name, names, normal_form
 from memstrata.text.recalled import own_words
 from memstrata.text.time import has_cue
+from memstrata.text.topics import DULL, called, distinct, is_chinese, weigh
 
-__all__ = ["narrate", "sentences"]
+__all__ = ["MONTHS", "Sentence", "choose", "line_of", "narrate", "sentences", "tell"]
 
 _SENTENCES = (2, 5)
 _SUMMARY = 600
@@ -39,10 +38,10 @@ _READ = 4000
 def narrate(messages: Sequence[Message], zone: tzinfo) -> Told:
     """Title and summary of an episode's messages (at least one, in order), dated in `zone`."""
     texts = [own_words(message.content)[:_READ] for message in messages]
-    chinese = _is_chinese(" ".join(texts))
+    chinese = is_chinese(" ".join(texts))
     people = _people(messages)
     named = [names(text) for text in texts]
-    topics = _topics(texts, named, people, chinese)
+    topics = distinct(weigh(texts, named, people), _TOPICS)
     return Told(
         title=_title(messages[0], zone, _speakers(messages, chinese), topics, chinese),
         summary=_summary(messages, texts, named, chinese),
@@ -70,13 +69,6 @@ def sentences(text: str) -> list[str]:
         found.append(text[start : match.end()].strip())
         start = match.end()
     return [one for one in [*found, text[start:].strip()] if one]
-
-
-_HAN = re.compile(r"[\u3400-\u9fff]")
-
-
-def _is_chinese(text: str) -> bool:
-    return len(_HAN.findall(text)) > len(re.findall(r"[A-Za-z]", text)) / 3
 
 
 # ── people ───────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +104,7 @@ def _speakers(messages: Sequence[Message], chinese: bool) -> str:
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 
 
-_MONTHS = "January February March April May June July August September October November December"
+MONTHS = "January February March April May June July August September October November December"
 
 
 def _title(first: Message, zone: tzinfo, who: str, topics: Sequence[str], chinese: bool) -> str:
@@ -123,137 +115,22 @@ def _title(first: Message, zone: tzinfo, who: str, topics: Sequence[str], chines
         about = f"谈{'、'.join(topics)}" if topics else ""
         return f"{day.year}年{day.month}月{day.day}日：{who}{about}"
     about = f" on {', '.join(topics)}" if topics else ""
-    return f"{day.day} {_MONTHS.split()[day.month - 1]} {day.year}: {who}{about}"
-
-
-# ── topics ───────────────────────────────────────────────────────────────────────────────────
-
-_BEFORE_NOUN = (
-    r"(?:a|an|the|my|our|his|her|their|your|this|that|some|any|of|about|new|own|first|last|for|in"
-    r"|at|to the)"
-)
-_NOUN = re.compile(
-    rf"\b{_BEFORE_NOUN} ((?:[a-z][a-z'-]+ )?)([a-z][a-z-]{{2,}})(?=[\s,.!?;:)]|$)(?! of\b)"
-)
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_DULL = STOP_WORDS.union(
-    ASKING_WORDS,
-    _set("""
-    hi hello hey thanks thank yes yeah okay wow great good nice really sure sorry please bit few
-    time times day days today tomorrow yesterday tonight week weeks weekend month months year
-    years morning evening night hour hours minute minutes moment lately soon later now monday
-    tuesday wednesday thursday friday saturday sunday best better big little long old new next
-    last first second whole right same much able ready people person man woman guy guys everyone
-    world life place part point idea sense matter fact question questions answer answers problem
-    reason chance change step lot bunch couple rest end like love want need think feel feels
-    feeling see look looks looking keep start started try trying take took come came put let
-    help helps helped enjoy hope sounds sound totally definitely hear heard going doing working
-    getting making having being one two three four five six ten important different interesting
-    amazing awesome wonderful fun cool happy glad excited support experience journey
-    """),
-)
-_PERIODS = re.compile(r"\d|(?<!fami)ly$|n't$")
-
-
-def _topics(
-    texts: Sequence[str], named: Sequence[Sequence[Name]], people: Sequence[str], chinese: bool
-) -> tuple[str, ...]:
-    """Up to three names and noun-like words the episode is about, as they are written."""
-    speakers = _called(people)
-    weight: defaultdict[str, float] = defaultdict(float)
-    surface: dict[str, str] = {}
-    place: dict[str, int] = {}
-    found: Iterator[tuple[str, str, float]]
-    for text, mentioned in zip(texts, named, strict=True):
-        found = _han_nouns(text) if chinese else _english_nouns(text)
-        for key, word, gain in [*_named(mentioned), *found]:
-            if fold(word) in speakers:
-                continue
-            weight[key] += gain
-            surface.setdefault(key, word)
-            place.setdefault(key, len(place))
-    best = sorted(weight, key=lambda key: (-weight[key], place[key]))
-    return tuple(surface[key] for key in _distinct(best))
-
-
-def _called(people: Sequence[str]) -> frozenset[str]:
-    """What the speakers are called: their names, the parts of them, and short forms."""
-    parts = [part for one in people for part in (normal_form(one), *normal_form(one).split())]
-    short = [part[:size] for part in parts if part.isascii() for size in range(3, len(part))]
-    return frozenset(parts + short)
-
-
-def _distinct(keys: Sequence[str]) -> list[str]:
-    chosen: list[str] = []
-    for key in keys:
-        if len(chosen) == _TOPICS:
-            break
-        if not any(key in other or other in key for other in chosen):
-            chosen.append(key)
-    return chosen
-
-
-def _named(mentioned: Sequence[Name]) -> Iterator[tuple[str, str, float]]:
-    for name in mentioned:
-        if name.type != "handle" and len(name.text) <= 40:
-            yield _stem_key(name.normal), name.text, 1.6
-
-
-@lru_cache(maxsize=4096)
-def _stem_key(word: str) -> str:
-    return " ".join(terms(word)) if word.isascii() else word
-
-
-def _english_nouns(text: str) -> Iterator[tuple[str, str, float]]:
-    """Words that stand where nouns do, each once a message, more for those named again."""
-    folded = fold(text)
-    stood = {match[2] for match in _NOUN.finditer(folded)}
-    for word in dict.fromkeys(re.findall(r"[a-z][a-z-]{2,}", folded)):
-        if word in _DULL or _PERIODS.search(word):
-            continue
-        yield _stem_key(word), word, 1.0 if word in stood else 0.45
-
-
-@lru_cache(maxsize=1)
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    # Reached lazily: it loads a dictionary, and only Chinese needs it.
-    return cast("Callable[[str], list[tuple[str, str]]]", importlib.import_module("rjieba").tag)
-
-
-_HAN_DULL = _set(
-    "时候 今天 明天 昨天 问题 事情 东西 感觉 时间 大家 朋友 情况 方面 地方 一下 "
-    "有点 最近 现在 建议 需要 可能 个人 方式 方法 原因 结果 内容 部分 过程 周末 早上 "
-    "晚上 我会 你会 我要 我们"
-)
-
-
-def _han_nouns(text: str) -> Iterator[tuple[str, str, float]]:
-    seen: set[str] = set()
-    for word, tag in _tagger()(text):
-        if tag[:1] != "n" and tag not in ("vn", "an", "l", "eng", "j"):
-            continue
-        if len(word) < 2 or word in seen or word in _HAN_DULL or word in HAN_STOP_WORDS:
-            continue
-        if fold(word) in _DULL:
-            continue
-        seen.add(word)
-        yield fold(word), word, 1.0
+    return f"{day.day} {MONTHS.split()[day.month - 1]} {day.year}: {who}{about}"
 
 
 # ── summary ──────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class Sentence:
+    """A sentence of one of some messages, and how much it tells."""
+
     message: int
+    """The place of the message among them."""
     place: int
     text: str
     keys: frozenset[str]
+    """What it is about."""
     value: float
 
 
@@ -277,19 +154,33 @@ def _summary(
 ) -> str:
     """The most telling sentences with their speakers, in order."""
     candidates = _candidates(messages, texts, named)
-    chosen = _choose(candidates, min(_SENTENCES[1], max(_SENTENCES[0], len(messages) // 2 + 1)))
+    most = min(_SENTENCES[1], max(_SENTENCES[0], len(messages) // 2 + 1))
+    chosen = choose(candidates, most, _SUMMARY)
     told = sorted(chosen, key=lambda one: (one.message, one.place))
-    return "\n".join(f"{_speaker(messages[one.message], chinese)}: {one.text}" for one in told)
+    return "\n".join(line_of(messages[one.message], one.text, chinese) for one in told)
+
+
+def line_of(message: Message, text: str, chinese: bool) -> str:
+    """What was said in a message, after who said it."""
+    return f"{_speaker(message, chinese)}: {text}"
+
+
+def tell(messages: Sequence[Message]) -> list[Sentence]:
+    """All sentences of some messages, each with how much it tells among them."""
+    texts = [own_words(message.content)[:_READ] for message in messages]
+    return _candidates(messages, texts, [names(text) for text in texts])
 
 
 def _candidates(
     messages: Sequence[Message], texts: Sequence[str], named: Sequence[Sequence[Name]]
-) -> list[_Sentence]:
+) -> list[Sentence]:
     split = [sentences(text) for text in texts]
     spoken = Counter(key for text in texts for key in set(_keys(text)))
-    speakers = _called(_people(messages))
-    called = frozenset(one.text for found in named for one in found if one.normal not in speakers)
-    found: list[_Sentence] = []
+    speakers = called(_people(messages))
+    mentioned = frozenset(
+        one.text for found in named for one in found if one.normal not in speakers
+    )
+    found: list[Sentence] = []
     for at, message in enumerate(messages):
         share = 0.5 if message.role != "user" and not message.name else 1.0
         for place, text in enumerate(split[at]):
@@ -299,8 +190,8 @@ def _candidates(
             if not clean:
                 continue
             keys = frozenset(_keys(clean))
-            value = share * _value(clean, keys, spoken, called)
-            found.append(_Sentence(at, place, clean, keys, value))
+            value = share * _value(clean, keys, spoken, mentioned)
+            found.append(Sentence(at, place, clean, keys, value))
     return found
 
 
@@ -310,7 +201,7 @@ def _keys(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _dull_terms() -> frozenset[str]:
-    return frozenset(terms(" ".join(sorted(_DULL)))) | HAN_STOP_WORDS
+    return frozenset(terms(" ".join(sorted(DULL)))) | HAN_STOP_WORDS
 
 
 def _value(text: str, keys: frozenset[str], spoken: Counter[str], called: frozenset[str]) -> float:
@@ -329,11 +220,16 @@ def _value(text: str, keys: frozenset[str], spoken: Counter[str], called: frozen
     return weight
 
 
-def _choose(candidates: Sequence[_Sentence], most: int) -> list[_Sentence]:
-    """Greedily the best, each counted without what is said already, within the length."""
-    chosen: list[_Sentence] = []
-    told: set[str] = set()
-    left = _SUMMARY
+def choose(
+    candidates: Sequence[Sentence], most: int, length: int, said: Collection[str] = ()
+) -> list[Sentence]:
+    """Greedily the best, each counted without what is said already, within a length in characters.
+
+    `said` are the keys of what is told before them.
+    """
+    chosen: list[Sentence] = []
+    told = set(said)
+    left = length
     rest = list(candidates)
     best_value = max((one.value for one in candidates), default=0.0)
     while rest and len(chosen) < most:
@@ -350,7 +246,7 @@ def _choose(candidates: Sequence[_Sentence], most: int) -> list[_Sentence]:
     return chosen
 
 
-def _news(one: _Sentence, told: set[str]) -> float:
+def _news(one: Sentence, told: set[str]) -> float:
     if not one.keys:
         return one.value
     return one.value * (1 - 0.7 * len(one.keys & told) / len(one.keys))

@@ -11,13 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast, get_args
+from typing import cast
 
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import Core, KindModel, Semantic, kind_of
 from memstrata.kinds.attributes import ENDS, FAVOURITE, SUCCESSIVE
 from memstrata.kinds.attributes import find as find_attribute
-from memstrata.records import Evidence, Lifecycle, Record, Trust
+from memstrata.records import TRUST_RANK, Evidence, Lifecycle, Record
 from memstrata.text.analyse import fold, terms
 
 __all__ = [
@@ -31,10 +31,6 @@ __all__ = [
     "restore",
     "same_value",
 ]
-
-_RANK: dict[str, int] = {name: -place for place, name in enumerate(get_args(Trust))}
-"""The earlier in the list, the more it is trusted; `web` and `import` are alike."""
-_RANK["web"] = _RANK["import"]
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +199,7 @@ def _support(standing: Standing, proposal: Proposal) -> None:
     if standing.record is not None:
         sources |= {item.source_id for item in standing.record.evidence}
     standing.evidence += [item for item in proposal.evidence if item.source_id not in sources]
-    if _RANK[proposal.record.trust] > _RANK[standing.model.trust]:
+    if TRUST_RANK[proposal.record.trust] > TRUST_RANK[standing.model.trust]:
         standing.set(trust=proposal.record.trust)
         standing.op = standing.op or "update"
         standing.reason = standing.reason or proposal.reason
@@ -284,7 +280,7 @@ def _between(said: datetime, rival: Standing, begun: datetime, model: Semantic) 
 
 
 def _less_trusted(model: Semantic, standing: Standing) -> bool:
-    return _RANK[model.trust] < _RANK[standing.model.trust]
+    return TRUST_RANK[model.trust] < TRUST_RANK[standing.model.trust]
 
 
 def _wait(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memstrata.arguments import Signature
+from memstrata.consolidate.derived import is_derived, is_ours
 from memstrata.errors import Conflict, NotFound
 from memstrata.ingest.edit import commit, new_batch, says_the_same
 from memstrata.ingest.versions import put_version
@@ -114,10 +115,15 @@ def _versioned(change: Change) -> bool:
     return change.version_before is not None or change.version_after is not None
 
 
+_TIDYING = "consolidate"
+"""The actor whose changes in one batch have nothing to do with each other."""
+
+
 async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change]) -> list[Change]:
     """These changes and all that build on them, oldest first.
 
-    A later change brings the rest of its batch with it: one fact's end is another's beginning.
+    A later change brings the rest of its batch with it: one fact's end is another's beginning. What
+    a consolidation did to other records stays.
     """
     view = view_of(scope)
     logs: dict[str, list[Change]] = {}
@@ -132,7 +138,8 @@ async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change])
         for later in logs[target][ids.index(change.id) :]:
             if later.id not in taken:
                 batch = await runtime.store.changes(view, later.batch_id)
-                fresh = [c for _, c in batch if _versioned(c) and c.id not in taken]
+                whole = [c for _, c in batch if _versioned(c) and c.id not in taken]
+                fresh = [later] if later.actor == _TIDYING else whole
                 taken.update({c.id: c for c in fresh})
                 waiting += fresh
     return sorted(taken.values(), key=_place)
@@ -160,6 +167,9 @@ async def _inverse(
     """What takes one change back: the version before it stands again, as a new version."""
     target, reason = change.target_id, f"undo {change.id}"
     if change.op == "evidence":
+        # What is derived keeps its sources: it has perhaps been made anew since, on fewer of them.
+        if change.actor == _TIDYING and await _is_remade(runtime, scope, target):
+            return []
         return [UnlinkEvidence(target, tuple(change.evidence), reason)]
     if change.op == "unlink":
         sources = tuple(Evidence(source_id=source) for source in change.evidence)
@@ -172,7 +182,8 @@ async def _inverse(
     if not versions:
         raise Conflict(f"record {target} was forgotten: this change cannot be undone")
     standing = versions[-1] if versions[-1].closed_at is None else None
-    if not cascade:
+    remade = is_derived(versions[-1]) and (standing is None or is_ours(standing, versions))
+    if not cascade and not remade:
         await _check_newest(runtime, scope, change, versions, standing)
     if change.version_before is None:
         if standing is None:
@@ -190,6 +201,11 @@ async def _inverse(
         }
     )
     return [put_version(runtime, again, "undo", old=standing, reason=reason)]
+
+
+async def _is_remade(runtime: Runtime, scope: Scope, record_id: str) -> bool:
+    versions = await runtime.store.versions(view_of(scope), record_id)
+    return bool(versions) and is_derived(versions[-1])
 
 
 async def _check_newest(

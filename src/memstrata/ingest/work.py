@@ -1,4 +1,5 @@
-"""Working off batches: vectors for what was appended, what is distilled from it, its vectors."""
+"""Working off batches: vectors for what was appended, what is distilled from it, its vectors and
+its themes."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
+from memstrata.consolidate.batch import consolidate_batch
 from memstrata.errors import Conflict, ModelFailed
 from memstrata.ingest.distil import distil
 from memstrata.models.base import Embedder
@@ -16,6 +18,7 @@ from memstrata.records import Ledger, Scope
 from memstrata.runtime import Runtime, process_gone
 from memstrata.store.batches import Lease
 from memstrata.store.ports import Pending
+from memstrata.themes.keep import keep_themes
 
 __all__ = ["drain", "work_one"]
 
@@ -56,7 +59,9 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
     try:
         calls = await _embed_pending(runtime, lease)
         await distil(runtime, lease)
+        await consolidate_batch(runtime, lease)
         calls += await _embed_pending(runtime, lease)
+        await keep_themes(runtime, lease.scope)
     except (ModelFailed, Conflict) as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now())
     except BaseException:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memstrata.errors import InvalidInput
-from memstrata.kinds.base import KindModel, Revision
+from memstrata.kinds.base import DERIVED, KindModel, Revision
 from memstrata.kinds.core import Core
 from memstrata.kinds.episodic import Episodic
 from memstrata.kinds.procedural import Procedural, Step
@@ -19,6 +19,7 @@ from memstrata.kinds.semantic import Semantic
 from memstrata.kinds.vault import Vault
 
 __all__ = [
+    "DERIVED",
     "KINDS",
     "Core",
     "Episodic",

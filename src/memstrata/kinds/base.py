@@ -19,9 +19,12 @@ from pydantic import (
 
 from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 
-__all__ = ["Instant", "KindModel", "Revision"]
+__all__ = ["DERIVED", "Instant", "KindModel", "Revision"]
 
 Revision = Literal["version", "supersede"]
+
+DERIVED = "derived"
+"""The member of `metadata` by which what `consolidate` made of other memories says so."""
 
 
 def _in_utc(when: datetime) -> datetime:
@@ -55,6 +58,9 @@ class KindModel(BaseModel):
     """The rule for change in one line."""
     always: ClassVar[bool] = False
     """Whether `context` shows every record of the kind, whatever the query."""
+
+    themed: ClassVar[bool] = True
+    """Whether its records are grouped into themes."""
 
     title: str | None = Field(default=None, max_length=500)
     tags: list[str] = Field(default_factory=list[str])
@@ -123,8 +129,31 @@ class KindModel(BaseModel):
         return None
 
     @classmethod
+    def contradicts(cls, one: Record, other: Record) -> bool:
+        """Whether two records that stand cannot both be true at one time."""
+        return False
+
+    @classmethod
     def due_at(cls, record: Record) -> datetime | None:
         """When it is to be done, None where nothing says so."""
+        return None
+
+    @classmethod
+    def has_lapsed(cls, record: Record, now: datetime) -> bool:
+        """Whether it was to be done by a day that is over, and nothing says that it was."""
+        return False
+
+    @classmethod
+    def is_derived(cls, record: Record) -> bool:
+        """Whether it was made of other memories by `consolidate`, and is no evidence of its own."""
+        return False
+
+    @classmethod
+    def gist(cls, record: Record) -> tuple[JsonValue, ...] | None:
+        """What it says whatever the wording: equal for records that say the same.
+
+        None for one that is never taken for the same as another.
+        """
         return None
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from memstrata.errors import InvalidInput
-from memstrata.kinds.base import KindModel
+from memstrata.kinds.base import DERIVED, KindModel
 from memstrata.records import Record
 
 __all__ = ["Core"]
@@ -22,6 +22,7 @@ class Core(KindModel):
     code: ClassVar[int] = 0
     prefix: ClassVar[str] = "core"
     block: ClassVar[str] = "core_memory"
+    themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update replaces the value, within the limit; one block per label"
     always: ClassVar[bool] = True
 
@@ -55,6 +56,10 @@ class Core(KindModel):
 
     def identity(self) -> tuple[JsonValue, ...]:
         return (self.label.casefold(),)
+
+    @classmethod
+    def is_derived(cls, record: Record) -> bool:
+        return DERIVED in record.metadata
 
     @classmethod
     def render(cls, record: Record) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.base import Instant, KindModel
-from memstrata.records import Record
+from memstrata.kinds.base import DERIVED, Instant, KindModel
+from memstrata.records import Record, micros
+from memstrata.text.analyse import fold
+from memstrata.text.wording import wording
 
 __all__ = ["Episodic"]
+
+_DIGEST = "digest"
 
 
 class Episodic(KindModel):
@@ -39,6 +43,9 @@ class Episodic(KindModel):
         return "\n".join(filter(None, [who + self.summary, self.details]))
 
     def identity(self) -> tuple[JsonValue, ...]:
+        made = self.metadata.get(DERIVED)
+        if self.event_type == _DIGEST and isinstance(made, dict):
+            return (_DIGEST, made.get("of"), made.get("period"))  # one of each period
         when = self.occurred_at.isoformat() if self.occurred_at else None
         return (*super().identity(), when)
 
@@ -55,3 +62,31 @@ class Episodic(KindModel):
         except ValueError:
             return None
         return when if when is None or when.tzinfo else None
+
+    @classmethod
+    def has_lapsed(cls, record: Record, now: datetime) -> bool:
+        due = cls.due_at(record)
+        if due is None or record.fields.get("done") is True:
+            return False
+        return now - max(due, record.ended_at or due) >= timedelta(days=1)
+
+    @classmethod
+    def is_derived(cls, record: Record) -> bool:
+        return record.fields.get("event_type") == _DIGEST and DERIVED in record.metadata
+
+    @classmethod
+    def gist(cls, record: Record) -> tuple[JsonValue, ...] | None:
+        said = record.fields
+        if record.occurred_at is None and said.get("due") is None:
+            return None  # told twice, or done twice: nothing says which
+        times = (record.occurred_at, record.ended_at, record.valid_from, record.valid_to)
+        return (
+            said.get("event_type"),
+            *wording(str(said.get("summary") or "")),
+            "details",
+            *wording(str(said.get("details") or "")),
+            fold(str(said.get("actor") or "")),
+            *(None if time is None else micros(time) for time in times),
+            said.get("due"),
+            said.get("done"),
+        )

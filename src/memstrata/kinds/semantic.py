@@ -6,8 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from memstrata.kinds.attributes import find
 from memstrata.kinds.base import KindModel, Revision
-from memstrata.records import Record
+from memstrata.records import Record, micros
+from memstrata.text.analyse import fold
+from memstrata.text.wording import wording
 
 __all__ = ["Semantic"]
 
@@ -73,3 +76,55 @@ class Semantic(KindModel):
     def about(cls, record: Record) -> str | None:
         about = record.fields.get("subject")
         return about if isinstance(about, str) else None
+
+    @classmethod
+    def gist(cls, record: Record) -> tuple[JsonValue, ...] | None:
+        said = {name: str(value) for name, value in record.fields.items()}
+        subject, attribute, value = (said.get(key, "") for key in ("subject", "attribute", "value"))
+        what = (
+            (fold(subject).strip(), _named(attribute), *wording(value))
+            if subject and attribute and value
+            else ("", *wording(said["name"]), "about", fold(subject).strip())
+        )
+        details = said.get("details", "")
+        quoted = any(details in (item.quote or "") for item in record.evidence)
+        ends = record.valid_to
+        return (
+            *what,
+            "said",
+            *wording(said.get("summary", "")),
+            *(() if quoted else wording(details)),
+            record.fields.get("polarity") is not False,
+            None if ends is None else micros(ends),
+        )
+
+
+def _named(attribute: str) -> str:
+    """An attribute however it is spelt: `lives_in`, `Lives-in`."""
+    return "_".join(fold(attribute).replace("_", " ").replace("-", " ").split())
+
+    @classmethod
+    def contradicts(cls, one: Record, other: Record) -> bool:
+        values = [_exclusive(record) for record in (one, other)]
+        if None in values or values[0] == values[1]:
+            return False
+        (who, attribute, _), (other_who, other_attribute, _) = values  # type: ignore[misc]
+        return (who, attribute) == (other_who, other_attribute) and _overlap(one, other)
+
+
+def _exclusive(record: Record) -> tuple[str, str, str] | None:
+    """Subject, attribute and value of a fact of which a subject has one at a time."""
+    parts = [record.fields.get(name) for name in ("subject", "attribute", "value")]
+    subject, attribute, value = (p.casefold() if isinstance(p, str) else "" for p in parts)
+    known = find(attribute) if attribute else None
+    held = record.lifecycle != "retired" and record.fields.get("polarity") is not False
+    if not (subject and value and held and known and known.exclusive):
+        return None
+    return subject, attribute, value
+
+
+def _overlap(one: Record, other: Record) -> bool:
+    """Whether the times in which two facts are true have a moment in common."""
+    starts = [when for when in (one.valid_from, other.valid_from) if when]
+    ends = [when for when in (one.valid_to, other.valid_to) if when]
+    return not starts or not ends or max(starts) < min(ends)

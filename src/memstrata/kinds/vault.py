@@ -22,6 +22,7 @@ class Vault(KindModel):
     code: ClassVar[int] = 5
     prefix: ClassVar[str] = "vault"
     block: ClassVar[str] = "knowledge_vault"
+    themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update makes a new version; rotation destroys the old secret"
 
     kind: Literal["vault"] = "vault"

@@ -16,7 +16,7 @@ from memstrata.arguments import (
     check_text,
     moment,
 )
-from memstrata.errors import NotFound
+from memstrata.errors import InvalidInput, NotFound
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import review as reviewing
@@ -30,6 +30,7 @@ from memstrata.records import (
     Page,
     Record,
     Review,
+    Theme,
     micros,
 )
 from memstrata.runtime import view_of
@@ -48,13 +49,13 @@ class Browsing(Handle):
 
     async def get(
         self, id: str, *, user_id: str | None = None, agent_id: str | None = None
-    ) -> Message | Record | Episode:
-        """One message, record or episode by id; `NotFound` if it is not in this scope."""
+    ) -> Message | Record | Episode | Theme:
+        """One message, record, episode or theme by id; `NotFound` if it is not in this scope."""
         scope = self._scope(user_id, agent_id)
         key = check_key("id", id)
         found = (await self._runtime.store.get(view_of(scope), [key])).get(key)
         if found is None:
-            raise NotFound(f"no message, record or episode {key} in this scope")
+            raise NotFound(f"no message, record, episode or theme {key} in this scope")
         await self._note_reads("get", scope, [found])
         return found
 
@@ -134,6 +135,29 @@ class Browsing(Handle):
         )
         return await self._runtime.store.list_episodes(view_of(scope), listing)
 
+    async def themes(
+        self,
+        parent: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Theme]:
+        """Groups of related records, the largest first: those at the top, or under `parent`.
+
+        They form by themselves as records come, and change as records do; see docs/themes.md.
+        """
+        view = view_of(self._scope(user_id, agent_id))
+        listing = Listing(limit=check_limit("limit", limit), cursor=cursor)
+        under = None if parent is None else check_key("parent", parent)
+        page = await self._runtime.store.list_themes(view, listing, under)
+        if under is not None and not page.items:
+            found = await self.get(under, user_id=user_id, agent_id=agent_id)
+            if not isinstance(found, Theme):
+                raise InvalidInput(f"{under} is no theme: pass the id of one")
+        return page
+
     async def entities(
         self,
         name: str | None = None,
@@ -185,4 +209,8 @@ class Browsing(Handle):
         key = check_key("id", id)
         log = await self._runtime.store.history(view_of(scope), key)
         await self._note_reads("history", scope, (change.after for change in log[-1:]))
-        return log or [adding.appended(await self.get(key, user_id=user_id, agent_id=agent_id))]
+        if log:
+            return log
+        found = await self.get(key, user_id=user_id, agent_id=agent_id)
+        # A theme is made from records, whose histories say all there is to say.
+        return [] if isinstance(found, Theme) else [adding.appended(found)]

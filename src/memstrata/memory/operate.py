@@ -20,13 +20,15 @@ from memstrata.arguments import (
     moment,
     signed,
 )
+from memstrata.consolidate import run as tidying
 from memstrata.doctor import examine
 from memstrata.errors import InvalidInput, ScopeRequired
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import transfer
 from memstrata.kinds import describe
-from memstrata.records import AuditEntry, Batch, Exposure, Page, Scope, micros
+from memstrata.receipts import AuditEntry, Consolidation, Exposure
+from memstrata.records import Batch, Page, Scope, micros
 from memstrata.runtime import view_of, zone_named
 from memstrata.safety.scan import audit_secrets
 from memstrata.safety.traces import left_of
@@ -74,6 +76,22 @@ class Operating(Handle):
         """Do again what a failed batch left undone; nothing is stored twice."""
         scope = self._scope(user_id, agent_id)
         return await adding.retry(self._runtime, scope, check_key("batch_id", batch_id))
+
+    async def consolidate(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        rebuild_themes: bool = False,
+    ) -> Consolidation:
+        """Tidy a scope: duplicates, plans whose time is over, digests, the profile, themes, pages.
+
+        A second call right after changes nothing. `undo` takes the batch back. `rebuild_themes`
+        makes all themes anew, with the names they have where they can keep them.
+        """
+        scope = self._scope(user_id, agent_id)
+        again = check_flag("rebuild_themes", rebuild_themes)
+        return await tidying.consolidate(self._runtime, scope, rebuild_themes=again)
 
     async def scopes(self) -> list[dict[str, Any]]:
         """Who is in the store: users and agents, with how much each has."""

@@ -22,7 +22,9 @@ from memstrata.kinds import KINDS
 from memstrata.recall import context as contexts
 from memstrata.recall import find as finding
 from memstrata.recall.count import Count, count_things
+from memstrata.recall.gate import GAIN
 from memstrata.recall.score import RELATED
+from memstrata.recall.select import Selection
 from memstrata.recall.timeline import Event, order_events
 from memstrata.records import (
     Context,
@@ -105,11 +107,15 @@ class Recalling(Handle):
         max_tokens: int = 6000,
         kinds: Sequence[str] | None = None,
         now: _When = None,
+        select: Selection = "discounted",
+        gain: float = GAIN,
     ) -> Context:
         """What to put before a model for a question or a conversation, within a token budget.
 
         `str()` of it is the prompt text: a block per kind, each item with id, date, and trust, as
-        data that cannot close its block.
+        data that cannot close its block. Of what is alike one is chosen, as `select` says, and
+        something is added only while its share of the evidence, less what it repeats, is at least
+        `gain`; with 0 until the budget is full.
         """
         scope = self._scope(user_id, agent_id)
         zone = await self._runtime.zone_of(scope)
@@ -122,6 +128,8 @@ class Recalling(Handle):
                 max_tokens=check_limit("max_tokens", max_tokens, most=1_000_000),
                 kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
                 now=moment("now", now, zone) or self._runtime.clock(),
+                how=check_choice("select", select, Selection),
+                gain=check_number("gain", gain, most=1.0) or 0.0,
             ),
         )
         await self._note_reads("context", scope, shown)
@@ -145,11 +153,11 @@ class Recalling(Handle):
         """
         scope = self._scope(user_id, agent_id)
         asked = await self._overview(scope, query, since=since, until=until, now=now)
-        results, plan = await finding.find_planned(self._runtime, scope, asked)
-        best = max((hit.score for hit in results), default=0.0)
-        least = min(RELATED, best / 2) if plan.words else 0.0
-        hits = [hit for hit in results if hit.score >= least]
-        return order_events(hits, plan.window, asked.zone, most=check_limit("limit", limit))
+        found = await finding.find_planned(self._runtime, scope, asked)
+        best = max((hit.score for hit in found.results), default=0.0)
+        least = min(RELATED, best / 2) if found.plan.words else 0.0
+        hits = [hit for hit in found.results if hit.score >= least]
+        return order_events(hits, found.plan.window, asked.zone, most=check_limit("limit", limit))
 
     async def count(
         self,
@@ -165,8 +173,8 @@ class Recalling(Handle):
         """
         scope = self._scope(user_id, agent_id)
         asked = await self._overview(scope, query, since=None, until=None, now=now)
-        results, plan = await finding.find_planned(self._runtime, scope, asked)
-        return count_things(asked.query, results.hits, plan, asked.zone)
+        found = await finding.find_planned(self._runtime, scope, asked)
+        return count_things(asked.query, found.results.hits, found.plan, asked.zone)
 
     async def _overview(
         self, scope: Scope, query: str, *, since: _When, until: _When, now: _When

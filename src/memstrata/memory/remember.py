@@ -24,11 +24,8 @@ from memstrata.ingest import edit, review
 from memstrata.ingest import undo as undoing
 from memstrata.ingest.review import Decision
 from memstrata.kinds import KINDS, KindModel
-from memstrata.records import (
-    ErasureReceipt,
-    Receipt,
-    Trust,
-)
+from memstrata.receipts import ErasureReceipt
+from memstrata.records import Receipt, Trust
 from memstrata.safety import erase
 from memstrata.store.filters import parse_filter
 

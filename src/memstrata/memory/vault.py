@@ -20,7 +20,8 @@ from memstrata.handle import Bound
 from memstrata.ingest import add as adding
 from memstrata.ingest import edit
 from memstrata.kinds import Vault
-from memstrata.records import KeyRotation, Page, Receipt, Record, Sensitivity
+from memstrata.receipts import KeyRotation
+from memstrata.records import Page, Receipt, Record, Sensitivity
 from memstrata.runtime import view_of
 from memstrata.safety import release as releasing
 from memstrata.safety import vault as keeping

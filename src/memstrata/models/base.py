@@ -74,6 +74,12 @@ class Embedder(Protocol):
         """
         ...
 
+    def relate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
+        """Cosines of two passages, on the same scale: how rarely two records of one memory come
+        so close. By it records are grouped into themes.
+        """
+        ...
+
 
 def load_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder | None:
     """Load the embedder of this name; None for "none".

@@ -79,6 +79,10 @@ class FakeEmbedder:
         """See `Embedder.calibrate`."""
         return np.clip(np.asarray(cosines, np.float64), 0.0, 1.0)
 
+    def relate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
+        """See `Embedder.relate`."""
+        return self.calibrate(cosines)
+
     def _embed(self, texts: Sequence[str], *, queries: int) -> NDArray[np.float32]:
         with self._lock:
             self.calls += 1

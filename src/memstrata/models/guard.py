@@ -46,3 +46,6 @@ class GuardedEmbedder:
 
     def calibrate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
         return self._guarded(lambda: self._embedder.calibrate(cosines))
+
+    def relate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
+        return self._guarded(lambda: self._embedder.relate(cosines))

@@ -67,6 +67,9 @@ class InProcessEmbedder(ABC):
     BACKGROUND: ClassVar[tuple[float, ...]]
     """The cosines that belong to `LEVELS` but for the last, which is 1; measured, rising."""
 
+    KINSHIP: ClassVar[tuple[float, ...]]
+    """The same of two passages of one memory, for `relate`."""
+
     SPACES: ClassVar[str]
     """The characters the tokeniser reads as a space, as the inside of a regex class."""
 
@@ -121,6 +124,10 @@ class InProcessEmbedder(ABC):
     def calibrate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
         """See `Embedder.calibrate`; piecewise linear through the model's own `BACKGROUND`."""
         return np.interp(cosines, (*self.BACKGROUND, 1.0), LEVELS)
+
+    def relate(self, cosines: NDArray[Any]) -> NDArray[np.float64]:
+        """See `Embedder.relate`; piecewise linear through the model's own `KINSHIP`."""
+        return np.interp(cosines, (*self.KINSHIP, 1.0), LEVELS)
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
         with as_model_failure(f"the embedder {self.id}"):

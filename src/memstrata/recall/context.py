@@ -1,29 +1,41 @@
-"""`context`: what a model should know before it answers, found without being asked for."""
+"""`context`: what a model should know before it answers, found without being asked for.
+
+The last turns say what to look for; of what is found, representatives stand for what is alike;
+and of those, down to the original words, what pays is put before the model.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 import anyio
+import numpy as np
+from numpy.typing import NDArray
 
 from memstrata.kinds import KINDS
 from memstrata.passages import limits_of
-from memstrata.recall.assemble import assemble
+from memstrata.recall.assemble import Dropped, assemble
+from memstrata.recall.find import Answer, find_planned, strata_for
 from memstrata.recall.find import Asked as Search
-from memstrata.recall.find import find, strata_for
-from memstrata.recall.plan import make_plan
-from memstrata.records import Context, Hit, Ledger, Record, Scope, TimeSpan, instant
+from memstrata.recall.gate import GAIN, Gate, Offer, ShareGate, admit, shares
+from memstrata.recall.intent import Intent, read_intent
+from memstrata.recall.select import Selection, redundancy, select
+from memstrata.records import TRUST_RANK, Context, Hit, Ledger, Record, Scope
 from memstrata.runtime import Runtime, view_of
 from memstrata.store.views import Listing
-from memstrata.text.analyse import fold, query_terms
-from memstrata.turns import texts_of
+from memstrata.text.analyse import QueryTerm, terms
+from memstrata.turns import said_by, texts_of
 
 __all__ = ["Asked", "build"]
 
-_HITS = 40
-_TURNS = 3
-_FEW_TERMS = 4
+_POOL = 60
+"""How many candidates representatives are chosen from."""
+_TELLING = 0.5
+"""The weight from which a term of the question is one of the things it asks for."""
+_UNRELATED = 0.1
+"""Below this score a hit has nothing to do with the question, whatever else there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +47,18 @@ class Asked:
     max_tokens: int
     kinds: tuple[str, ...] | None
     now: datetime
+    how: Selection = "discounted"
+    gain: float = GAIN
+    """The least gain for which something is added; 0 adds all there is."""
 
 
-def _question(query: object) -> str:
-    """The last turn; when it says little by itself, the turns before it too."""
-    turns = [text for text in texts_of(query) if fold(text).strip()]
-    question = turns[-1] if turns else ""
-    for earlier in reversed(turns[-_TURNS:-1]):
-        if len(query_terms(question)) >= _FEW_TERMS:
-            break
-        question = f"{earlier}\n{question}"
-    return question.strip()
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What is to be put before the model, the most important first, and what is not, and why."""
+
+    hits: list[Hit]
+    dropped: list[Dropped]
+    calls: int = 0
 
 
 async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, list[Record]]:
@@ -54,43 +67,117 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, 
     Beside the prompt the records that stand in it.
     """
     started = anyio.current_time()
-    question = _question(asked.query)
-    hits = await _always(runtime, scope, asked)
-    calls = 0
-    if question:
-        search = Search(
-            query=question,
-            zone=asked.zone,
-            now=asked.now,
-            kinds=asked.kinds,
-            strata=strata_for(None, asked.kinds),
-            limit=_HITS,
-        )
-        results = await find(runtime, scope, search)
-        shown = {hit.id for hit in hits}
-        said: set[str] = set() if isinstance(asked.query, str) else set(texts_of(asked.query))
-        hits += [hit for hit in results if hit.id not in shown and hit.text not in said]
-        calls = results.ledger.embedding_calls
+    intent = read_intent(said_by(asked.query), now=asked.now, zone=asked.zone)
+    always = await _always(runtime, scope, asked)
+    chosen = _Chosen([], [])
+    if intent.question:
+        shown = {hit.id for hit in always}
+        chosen = await _chosen(runtime, scope, asked, intent, shown)
+    hits = [*always, *chosen.hits]
     count = limits_of(runtime.embedder).count
-    made = assemble(hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone)
-    plan = make_plan(question, now=asked.now, zone=asked.zone, speakers={})
-    spent = (anyio.current_time() - started) * 1000
+    made = assemble(
+        hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone, dropped=chosen.dropped
+    )
     inside = {item.id for item in made.items}
     shown = [hit.record for hit in hits if hit.record is not None and hit.id in inside]
+    spent = (anyio.current_time() - started) * 1000
     context = made.model_copy(
         update={
-            "topics": [word.term for word in plan.words],
-            "window": _window(plan.window, plan.window_text),
-            "ledger": Ledger(embedding_calls=calls, milliseconds=spent),
+            "topics": list(intent.topics),
+            "window": intent.window,
+            "ledger": Ledger(embedding_calls=chosen.calls, milliseconds=spent),
         }
     )
     return context, shown
 
 
-def _window(window: tuple[int, int] | None, text: str | None) -> TimeSpan | None:
-    if window is None:
-        return None
-    return TimeSpan(start=instant(window[0]), end=instant(window[1]), text=text or "")
+async def _chosen(
+    runtime: Runtime, scope: Scope, asked: Asked, intent: Intent, shown: set[str]
+) -> _Chosen:
+    search = Search(
+        query=intent.question,
+        zone=asked.zone,
+        now=asked.now,
+        kinds=asked.kinds,
+        strata=strata_for(None, asked.kinds),
+        limit=_POOL,
+    )
+    answer = await find_planned(runtime, scope, search, vectors=True)
+    said: set[str] = set() if isinstance(asked.query, str) else set(texts_of(asked.query))
+    found = [hit for hit in answer.results if hit.id not in shown and hit.text not in said]
+    pool = [hit for hit in found if hit.score >= _UNRELATED]
+    dropped = [Dropped(hit, "has nothing to do with it") for hit in found[len(pool) :]]
+    likeness = _likeness(runtime, pool, answer)
+    scores = np.array([hit.score for hit in pool], np.float64)
+    words = answer.plan.words
+    order = select(scores, likeness, asked.how, terms=len(words))
+    gate = ShareGate(asked.gain)
+    taken = await _admitted(gate, intent.question, pool, order, scores, likeness, words)
+    kept = [at for at in order if at in taken]
+    rest = [at for at in order if at not in taken]
+    dropped = [Dropped(pool[at], _why(pool, likeness[at], taken)) for at in rest] + dropped
+    return _Chosen([pool[at] for at in kept], dropped, answer.results.ledger.embedding_calls)
+
+
+async def _admitted(
+    gate: Gate,
+    question: str,
+    pool: Sequence[Hit],
+    order: Sequence[int],
+    scores: NDArray[np.float64],
+    likeness: NDArray[np.float64],
+    words: Sequence[QueryTerm],
+) -> set[int]:
+    """The places in the pool of what pays: first of the records, then of what was said."""
+    share = shares(scores)
+    asked = frozenset(one.term for one in words if one.weight >= _TELLING)
+    offers = [
+        Offer(
+            at,
+            hit.text,
+            float(share[at]),
+            asked & frozenset(terms(hit.text)),
+            _trust(hit),
+            likeness[at],
+        )
+        for at in order
+        for hit in (pool[at],)
+    ]
+    stages = [
+        [offer for offer in offers if pool[offer.key].record is not None],
+        [offer for offer in offers if pool[offer.key].record is None],
+    ]
+    return {offer.key for offer in await admit(gate, question, stages)}
+
+
+def _trust(hit: Hit) -> int:
+    source = hit.record or hit.message
+    return min(TRUST_RANK.values()) if source is None else TRUST_RANK[source.trust]
+
+
+def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[np.float64]:
+    """How near any two are, in levels: 1 where one rests on the other, 0 without vectors."""
+    count = len(pool)
+    likeness = np.zeros((count, count))
+    known = [at for at, hit in enumerate(pool) if hit.id in answer.vectors]
+    if known and runtime.embedder is not None:
+        vectors = np.stack([answer.vectors[pool[at].id] for at in known])
+        likeness[np.ix_(known, known)] = runtime.embedder.relate(vectors @ vectors.T)
+    places = {hit.id: at for at, hit in enumerate(pool)}
+    for at, hit in enumerate(pool):
+        for source in hit.evidence:
+            if (other := places.get(source.source_id)) is not None:
+                likeness[at, other] = likeness[other, at] = 1.0
+    np.fill_diagonal(likeness, 1.0)
+    return likeness
+
+
+def _why(pool: Sequence[Hit], likeness: NDArray[np.float64], taken: set[int]) -> str:
+    """Why something was not taken."""
+    nearest = max(taken, key=lambda at: likeness[at], default=None)
+    if nearest is not None and redundancy(likeness[nearest]) >= 0.5:
+        return f"says the same as {pool[nearest].id}"
+    return "adds too little to what is there"
 
 
 async def _always(runtime: Runtime, scope: Scope, asked: Asked) -> list[Hit]:

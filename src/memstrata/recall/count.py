@@ -101,6 +101,7 @@ def _counts(record: Record) -> bool:
         record.lifecycle == "current"
         and record.confidence >= _SURE
         and record.fields.get("polarity") is not False
+        and not KINDS[record.kind].is_derived(record)
     )
 
 

@@ -29,6 +29,7 @@ from memstrata.records import (
     Results,
     Scope,
     Stratum,
+    Theme,
     micros,
 )
 from memstrata.runtime import Runtime, view_of
@@ -40,7 +41,7 @@ from memstrata.store.search import SearchRequest
 from memstrata.text.analyse import fold, repair, term_hash, terms
 from memstrata.text.names import names
 
-__all__ = ["Asked", "find", "find_planned", "strata_for"]
+__all__ = ["Answer", "Asked", "find", "find_planned", "strata_for"]
 
 _EVER = (-(2**63), 2**63 - 1)
 _LEAST_CANDIDATES = 60
@@ -145,6 +146,19 @@ class _Ranking:
         value = float(self.scored.score[position])
         return _hit(found, value, self.scored.signals_of(position))
 
+    def results(self, hits: list[Hit], notes: list[str], ledger: Ledger) -> Results:
+        """What `search` returns."""
+        assert self.scored is not None and self.plan is not None
+        weighed: JsonObject = {**WEIGHTS, **self.runtime.weights}
+        return Results(
+            hits=hits,
+            answerable=self.scored.answerable and bool(hits),
+            confidence=self.scored.confidence if hits else 0.0,
+            ledger=ledger,
+            notes=notes,
+            plan={**self.plan.to_dict(), "weights": weighed} if self.asked.explain else None,
+        )
+
 
 def _unchanged(cosines: NDArray[Any]) -> NDArray[Any]:
     """What stands for a calibration where there are no vectors: all are not a number."""
@@ -165,6 +179,8 @@ def _hit(found: Found, value: float, signals: dict[str, float]) -> Hit:
         )
     if found.episode is not None:
         return _told(found.episode, value, signals)
+    if found.theme is not None:
+        return _grouped(found.theme, value, signals)
     record = found.record
     assert record is not None
     return Hit(
@@ -190,6 +206,19 @@ def _told(episode: Episode, value: float, signals: dict[str, float]) -> Hit:
         signals=signals,
         evidence=[Evidence(source_id=message_id) for message_id in episode.message_ids],
         episode=episode,
+    )
+
+
+def _grouped(theme: Theme, value: float, signals: dict[str, float]) -> Hit:
+    return Hit(
+        id=theme.id,
+        stratum="themes",
+        text=theme.text,
+        occurred_at=theme.ended_at,
+        score=value,
+        signals=signals,
+        evidence=[Evidence(source_id=record_id) for record_id in theme.record_ids],
+        theme=theme,
     )
 
 
@@ -224,12 +253,24 @@ def _check_fields(asked: Asked) -> None:
     check_choices("search_fields", asked.search_fields, known)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found, and how the question was understood."""
+
+    results: Results
+    plan: Plan
+    vectors: Mapping[str, NDArray[np.float32]]
+    """By the id of a hit, if they were asked for; of what has one."""
+
+
 async def find(runtime: Runtime, scope: Scope, asked: Asked) -> Results:
     """Search one scope; the strongest hits first."""
-    return (await find_planned(runtime, scope, asked))[0]
+    return (await find_planned(runtime, scope, asked)).results
 
 
-async def find_planned(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Results, Plan]:
+async def find_planned(
+    runtime: Runtime, scope: Scope, asked: Asked, *, vectors: bool = False
+) -> Answer:
     """The same, with how the question was understood."""
     started = anyio.current_time()
     asked = replace(asked, query=repair(asked.query)[0])
@@ -241,8 +282,6 @@ async def find_planned(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Re
     vector, calls, notes = None, 0, []
     if asked.method in ("hybrid", "embedding"):
         vector, calls, notes = await _embed(runtime, asked)
-    if asked.strata <= {STRATA["themes"]}:
-        notes = [*notes, "nothing is kept in this stratum yet: search the others"]
     both = asked.strata >= {STRATA["messages"], STRATA["records"]}
     ranking = _Ranking(asked, vector, runtime, asked.limit * 2 if both else asked.limit)
     request = SearchRequest(
@@ -254,23 +293,16 @@ async def find_planned(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Re
         fields=asked.search_fields,
         names=tuple(name.normal for name in names(asked.query)),
         similar=_similar(runtime) if asked.method == "hybrid" else None,
+        vectors=vectors,
     )
     found = await runtime.store.search(request)
     hits = [ranking.hit(row) for row in found]
+    beside = {hit.id: f.vector for hit, f in zip(hits, found, strict=True) if f.vector is not None}
     hits = (_once(hits) if asked.once else hits)[: asked.limit]
-    scored = ranking.scored
-    assert scored is not None and ranking.plan is not None
     spent = (anyio.current_time() - started) * 1000
-    weighed: JsonObject = {**WEIGHTS, **runtime.weights}
-    results = Results(
-        hits=hits,
-        answerable=scored.answerable and bool(hits),
-        confidence=scored.confidence if hits else 0.0,
-        ledger=Ledger(embedding_calls=calls, milliseconds=spent),
-        notes=notes,
-        plan={**ranking.plan.to_dict(), "weights": weighed} if asked.explain else None,
-    )
-    return results, ranking.plan
+    results = ranking.results(hits, notes, Ledger(embedding_calls=calls, milliseconds=spent))
+    assert ranking.plan is not None
+    return Answer(results, ranking.plan, beside)
 
 
 def _similar(runtime: Runtime) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -303,7 +335,12 @@ def _vector(embedder: Embedder, query: str) -> tuple[NDArray[np.float32], int]:
 
 def _once(hits: Sequence[Hit]) -> list[Hit]:
     """Each piece of information once: a record in place of the best message it rests on."""
-    covering = {item.source_id: hit for hit in reversed(hits) for item in hit.evidence}
+    covering = {
+        item.source_id: hit
+        for hit in reversed(hits)
+        if hit.record is not None and not KINDS[hit.record.kind].is_derived(hit.record)
+        for item in hit.evidence
+    }
     once: dict[str, Hit] = {}
     for hit in hits:
         shown = covering.get(hit.id, hit)

@@ -90,7 +90,8 @@ def _touches(event: Event, window: tuple[int, int]) -> bool:
 
 def _of_record(hit: Hit, record: Record) -> Iterator[Event]:
     when = _when(record)
-    if when is None or record.lifecycle == "retired":
+    derived = KINDS[record.kind].is_derived(record)
+    if when is None or derived or record.lifecycle == "retired":
         return
     until = record.ended_at if record.valid_from is None else record.valid_to
     yield Event(

@@ -10,7 +10,8 @@ from memstrata.errors import InvalidInput, NotFound
 from memstrata.ingest import add as adding
 from memstrata.ingest.distil import narrator
 from memstrata.passages import limits_of
-from memstrata.records import ErasureReceipt, Receipt, Scope
+from memstrata.receipts import ErasureReceipt
+from memstrata.records import Receipt, Scope
 from memstrata.runtime import Runtime, new_id
 from memstrata.safety.rewriting import Unnaming, indexed_in, rewritten
 from memstrata.store.erase import Erased, Order, Selection

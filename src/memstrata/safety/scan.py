@@ -13,7 +13,8 @@ from memstrata.ingest.distil import narrator
 from memstrata.ingest.work import drain
 from memstrata.keys import mark_of
 from memstrata.passages import limits_of
-from memstrata.records import Evidence, Exposure, Scope, Trust
+from memstrata.receipts import Exposure
+from memstrata.records import Evidence, Scope, Trust
 from memstrata.runtime import Runtime, new_id, scope_of
 from memstrata.safety.redact import marks_key, redacted, sealings
 from memstrata.safety.rewriting import Redaction, indexed_in, rewritten

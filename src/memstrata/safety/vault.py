@@ -12,7 +12,8 @@ from memstrata.errors import InvalidInput, NotFound, VaultUnavailable
 from memstrata.ingest.edit import commit, new_batch
 from memstrata.ingest.resolve import restore
 from memstrata.keys import MARKS, Keys, Sealed, bound_to
-from memstrata.records import JsonObject, KeyRotation, Receipt, Record, Scope
+from memstrata.receipts import KeyRotation
+from memstrata.records import JsonObject, Receipt, Record, Scope
 from memstrata.runtime import Runtime, view_of
 from memstrata.safety.redact import marks_key, seal
 from memstrata.store.audit import Entry

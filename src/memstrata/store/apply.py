@@ -25,6 +25,7 @@ from memstrata.store.ports import (
     Write,
 )
 from memstrata.store.rows import change_from, dumps, record_params
+from memstrata.store.themes import rescan
 
 __all__ = ["SecretKnown", "apply", "carry_out"]
 
@@ -152,6 +153,7 @@ class _Apply:
     def close_record(self, write: CloseRecord) -> None:
         _, seq = self.open_version(write.record_id, write.expected)
         self.close(write.record_id, seq, self.batch.at)
+        rescan(self.tx, self.number)
         self.note(write.op, write.record_id, write.reason, version_before=write.expected)
 
     def link_evidence(self, write: LinkEvidence) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from memstrata.records import AuditEntry, JsonObject, Page, Scope, instant
+from memstrata.receipts import AuditEntry
+from memstrata.records import JsonObject, Page, Scope, instant
 from memstrata.store.ports import Tx
 from memstrata.store.rows import dumps, scope_params
 from memstrata.store.views import EVER, Listing, place

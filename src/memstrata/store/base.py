@@ -10,8 +10,8 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from memstrata.errors import StoreUnavailable
+from memstrata.receipts import AuditEntry
 from memstrata.records import (
-    AuditEntry,
     Batch,
     BatchState,
     Change,
@@ -21,11 +21,13 @@ from memstrata.records import (
     Page,
     Record,
     Scope,
+    Theme,
 )
 from memstrata.store import (
     apply,
     audit,
     batches,
+    derive,
     distil,
     entities,
     episodes,
@@ -36,6 +38,7 @@ from memstrata.store import (
     rewrite,
     search,
     secrets,
+    themes,
     transfer,
     views,
 )
@@ -323,14 +326,62 @@ class Store:
         """Write what came of a batch, once; None if it is not ours any more."""
         return await self._write(distil.commit, lease, made, at, actor)
 
+    # Consolidating
+
+    async def due(self, lease: batches.Lease) -> derive.Due:
+        """What a leased batch asks of consolidation, and which digests it touched."""
+        return await self._read(derive.due, lease)
+
+    async def by_fingerprint(
+        self, lease: batches.Lease, fingerprints: tuple[str, ...]
+    ) -> list[Record]:
+        """The open records with these fingerprints."""
+        return await self._read(derive.by_fingerprint, lease, fingerprints)
+
+    async def named_users(self, scope: Scope) -> list[str | None]:
+        """The names under which somebody spoke as the user."""
+        return await self._read(derive.named_users, scope)
+
+    async def consolidated(
+        self, lease: batches.Lease, made: derive.Made, at: int, batch: NewBatch | None
+    ) -> list[Change]:
+        """Write what consolidation made, as the leased batch or as one of its own."""
+        return await self._write(derive.commit, lease, made, at, batch)
+
+    async def drop_orphans(self, scope: Scope) -> int:
+        """Forget the entities that nothing mentions any more; how many."""
+        return await self._write(derive.drop_orphans, scope)
+
+    async def compact(self) -> int:
+        """Give free pages back to the file system; how many bytes."""
+        return await anyio.to_thread.run_sync(self._backend.compact)
+
+    # Themes
+
+    async def themes_wait(self, scope: Scope, kinds: Collection[str]) -> bool:
+        """Whether records of these kinds are to be put into themes, or out of them."""
+        return await self._read(themes.waits, scope, kinds)
+
+    async def with_themes(self, scope: Scope, at: int, work: Callable[[themes.ThemeRows], T]) -> T:
+        """Do some work on the themes of a scope in one transaction."""
+        return await self._write(lambda tx: work(themes.ThemeRows(tx, scope, at)))
+
+    async def list_themes(
+        self, view: View, listing: views.Listing, parent: str | None
+    ) -> Page[Theme]:
+        """Themes at the top, or those under one."""
+        return await self._read(themes.list_themes, view, listing, parent)
+
     # Reading
 
     async def search(self, request: search.SearchRequest) -> list[Found]:
         """What the core ranks best, read in one snapshot."""
         return await self._read(search.search, self._cache, request)
 
-    async def get(self, view: View, ids: Sequence[str]) -> dict[str, Message | Record | Episode]:
-        """Messages, records and episodes by id."""
+    async def get(
+        self, view: View, ids: Sequence[str]
+    ) -> dict[str, Message | Record | Episode | Theme]:
+        """Messages, records, episodes and themes by id."""
         return await self._read(read.get, view, ids)
 
     async def versions(self, view: View, record_id: str) -> list[Record]:

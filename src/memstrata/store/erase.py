@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from memstrata.records import BatchState, JsonObject, Scope
-from memstrata.store import audit, chains, entities, rewrite
+from memstrata.store import audit, chains, entities, rewrite, themes
 from memstrata.store.append import add_batch, find_scope, reserve
 from memstrata.store.episodes import retell
 from memstrata.store.filters import Filter, compile_filter
@@ -103,6 +103,8 @@ class _Doomed:
     rolled_versions: int = 0
     kept: frozenset[str] = frozenset()
     """Records that what is erased only confirmed."""
+    remade: bool = False
+    """Whether digests or a profile go that are made anew without it."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -155,6 +157,9 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
     derived, by_name = _derived(tx, number, selection, said, {*messages, *named})
     sources = {*messages, *named, *derived}
     kept, rolled = _clean_beginnings(tx, number, derived - by_name, sources)
+    asked = {"scope": number, "ids": dumps(sorted(derived | set(named)))}
+    made = {str(row[0]): bool(row[1]) for row in tx.rows("derived_ids", asked)}
+    rolled = {key: version for key, version in rolled.items() if key not in made}
     derived -= kept | rolled.keys()
     records = sorted({*named, *derived})
     record_ids = {"scope": number, "ids": dumps(records)}
@@ -175,7 +180,7 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
         tx.one("roll_count", {"scope": number, "id": record_id, "version": version})
         for record_id, version in rolled.items()
     ]
-    lost = dumps(sorted((derived - set(named)) | rolled.keys()))
+    lost = dumps(sorted((derived - set(named) - made.keys()) | rolled.keys()))
     stay = {"scope": number, "records": lost, "messages": dumps(messages)}
     return _Doomed(
         scope=scope,
@@ -191,6 +196,7 @@ def _doomed(tx: Tx, scope: Scope, number: int, selection: Selection) -> _Doomed 
         rolled=rolled,
         rolled_versions=sum(int(row[0]) for row in counted if row),
         kept=frozenset(kept),
+        remade=any(stood for key, stood in made.items() if key not in named),
     )
 
 
@@ -285,6 +291,7 @@ def _carry_out(tx: Tx, doomed: _Doomed, order: Order) -> BatchState:
     spoken = entities.find(tx, number, [n for s in speakers if (n := normal_form(s))])
     named |= {entity.seq for entity in spoken}
 
+    regrouped = themes.dissolve(tx, number, [*doomed.records, *doomed.rolled])
     named_anew = _unname(tx, doomed, order)
     chains.contract(tx, scope, number, doomed.versions, at)
     _roll_back(tx, doomed)
@@ -298,9 +305,11 @@ def _carry_out(tx: Tx, doomed: _Doomed, order: Order) -> BatchState:
     salt = bury(tx, number, at, order.salt, _stones(doomed, _empty_batches(tx, doomed)))
     _scrub_audit(tx, doomed, salt)
 
-    anew = bool(doomed.rebuild) or (order.embeds and bool(episodes or named or named_anew))
+    request: JsonObject = {"rebuild": [*doomed.rebuild]} if doomed.rebuild else {}
+    if doomed.remade:
+        request["consolidate"] = True
+    anew = bool(request) or (order.embeds and bool(episodes or named or named_anew or regrouped))
     state: BatchState = "pending" if anew else "done"
-    request = {"rebuild": doomed.rebuild} if doomed.rebuild else {}
     add_batch(tx, number, replace(order.batch, state=state, request=request))
     counts: JsonObject = {
         "way": doomed.selection.way,
@@ -344,6 +353,7 @@ def _roll_back(tx: Tx, doomed: _Doomed) -> None:
         tx.run("roll_open", place)
         stamp = reserve(tx, 1)
         row = tx.one("record_seq", {**place, "version": version - 1})
+        themes.rescan(tx, doomed.number, max(int(row[0]) - 1, 1) if row else 0)
         owner = {"scope": doomed.number, "owners": dumps([row[0] if row else 0])}
         for seq, header in tx.rows("item_headers", owner):
             opened = close_header(bytes(header), MAX)
@@ -382,9 +392,11 @@ def _remove(tx: Tx, doomed: _Doomed) -> None:
                 log = {"id": row[0], "op": row[2], "reason": row[7]}
                 tx.run("change_relink", {**scope, **log, "evidence": _without(row[8], gone)})
     for batch_id, request in tx.rows("batch_rebuilds", scope):
-        left = _without(json.dumps(json.loads(request).get("rebuild", [])), gone)
-        again = None if left is None else dumps({"rebuild": json.loads(left)})
-        tx.run("batch_request", {**scope, "id": batch_id, "request": again})
+        asked = json.loads(request)
+        left = _without(json.dumps(asked.pop("rebuild", [])), gone)
+        again = asked if left is None else {**asked, "rebuild": json.loads(left)}
+        noted = dumps(again) if again else None
+        tx.run("batch_request", {**scope, "id": batch_id, "request": noted})
     tx.run("scope_touch", {**scope, "stamp": stamp})
 
 

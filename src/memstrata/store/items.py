@@ -39,6 +39,7 @@ __all__ = [
     "own_header",
     "record_passages",
     "speaker_hash",
+    "theme_passage",
 ]
 
 MIN, MAX = -(2**63), 2**63 - 1
@@ -151,6 +152,12 @@ def episode_passage(
         session=term_hash(session_id) if session_id else 0,
         flags=HIDDEN if hidden else 0,
     )
+    return Passage(0, len(text), header, pack_terms(text))
+
+
+def theme_passage(text: str, *, occurred_at: int, recorded_at: int) -> Passage:
+    """The one searchable passage of a theme: its name and summary; it happened with its newest."""
+    header = _plain(stratum=STRATA["themes"], occurred=occurred_at, recorded=recorded_at)
     return Passage(0, len(text), header, pack_terms(text))
 
 

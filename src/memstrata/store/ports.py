@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from memstrata.records import BatchState, Episode, Evidence, JsonObject, Message, Record, Scope
+from memstrata.records import (
+    BatchState,
+    Episode,
+    Evidence,
+    JsonObject,
+    Message,
+    Record,
+    Scope,
+    Theme,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "Appended",
@@ -128,6 +141,13 @@ class Backend(Protocol):
 
     def clean(self) -> bool:
         """Leave no bytes of deleted rows in free pages or journals; False if a reader blocks it."""
+        ...
+
+    def compact(self) -> int:
+        """Give free pages back to the file system where many are free; how many bytes.
+
+        It stops readers for no longer than a write does, and leaves no bytes of what was erased.
+        """
         ...
 
     def check(self) -> list[str]:
@@ -357,7 +377,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A row behind a candidate: a message or a record, and the passage that matched."""
+    """The row behind a candidate, and the passage of it that matched."""
 
     seq: int
     start: int
@@ -366,3 +386,5 @@ class Found:
     message: Message | None = None
     record: Record | None = None
     episode: Episode | None = None
+    theme: Theme | None = None
+    vector: NDArray[np.float32] | None = None

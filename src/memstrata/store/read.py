@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memstrata.records import Batch, Change, Episode, Message, Page, Record, Scope
+from memstrata.records import Batch, Change, Episode, Message, Page, Record, Scope, Theme
+from memstrata.store import themes
 from memstrata.store.append import find_scope
 from memstrata.store.episodes import episodes_with
 from memstrata.store.filters import compile_filter
@@ -42,9 +43,9 @@ _NEWEST = "~"
 _BATCH_PLACE = re.compile(r"(batch_[0-9a-zA-Z_-]{1,80})")
 
 
-def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record | Episode]:
-    """Messages, open record versions and episodes by id; ids not in the view are left out."""
-    found: dict[str, Message | Record | Episode] = {}
+def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record | Episode | Theme]:
+    """Messages, open record versions, episodes and themes by id; without those not in the view."""
+    found: dict[str, Message | Record | Episode | Theme] = {}
     for scope, number in numbered(tx, view):
         params = {"scope": number, "ids": dumps(list(ids))}
         messages = [message_from(scope, row) for row in tx.rows("message_by_id", params)]
@@ -55,6 +56,7 @@ def get(tx: Tx, view: View, ids: Sequence[str]) -> dict[str, Message | Record | 
         found.update({record.id: record for record in records})
         told = episodes_with(tx, scope, number, tx.rows("episode_by_id", params))
         found.update({episode.id: episode for episode in told if episode.title})
+        found.update({theme.id: theme for theme in themes.by_ids(tx, scope, number, ids)})
     return found
 
 

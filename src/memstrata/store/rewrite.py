@@ -18,6 +18,7 @@ from memstrata.store.episodes import retell
 from memstrata.store.items import GONE, own_header
 from memstrata.store.ports import Narrate, NewBatch, Passage, Tx, Write
 from memstrata.store.rows import dumps, message_from, message_params, record_from, record_params
+from memstrata.store.themes import dissolve
 
 __all__ = [
     "Index",
@@ -174,6 +175,7 @@ def change_texts(
     """Make stored texts say what `changes` has, in the running transaction."""
     for was, new in changes.messages:
         _message(tx, number, was, new, index)
+    dissolve(tx, number, [record.id for record in changes.records])
     for record in changes.records:
         _record(tx, number, record, index)
     for record_id, source_id, quote in changes.quotes:

@@ -66,6 +66,13 @@ class ScopeIndex:
         best = np.argsort(-cosines, kind="stable")[:k]
         return items.seq[slots[best]], cosines[best]
 
+    def vectors(self, seqs: Sequence[int]) -> list[NDArray[np.float32] | None]:
+        """The vectors of these items, None for what has none."""
+        snapshot = self._snapshot
+        slots = snapshot.visibility.slots(np.array(seqs, np.int64))
+        has = snapshot.items.has_vector
+        return [snapshot.matrix[s].copy() if s >= 0 and has[s] else None for s in slots.tolist()]
+
     def apply(self, rows: Sequence[ItemRow]) -> None:
         """Take in new rows and the present state of known ones, in any order of `seq`.
 

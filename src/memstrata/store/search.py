@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from memstrata.records import Episode, Message, Record, Scope
-from memstrata.store import episodes
+from memstrata.records import Episode, Message, Record, Scope, Theme
+from memstrata.store import episodes, themes
 from memstrata.store.filters import Filter, Table, compile_filter
 from memstrata.store.lending import Similar, linked, mentioned
 from memstrata.store.ports import Found, Row, Tx, View
@@ -47,6 +47,8 @@ class SearchRequest:
     """For `literals`: the record fields to look in; none means all the text."""
     names: tuple[str, ...] = ()
     """Normal forms of the names in the question."""
+    vectors: bool = False
+    """Whether the vectors of what was chosen are wanted too."""
     similar: Similar | None = None
     """How alike the question and an entity's name are, from their cosines; None: not at all."""
 
@@ -139,8 +141,12 @@ def search(tx: Tx, cache: IndexCache, request: SearchRequest) -> list[Found]:
         said = mentioned(tx, numbers, index, names, vector, request.similar)
         query = replace(query, mentions=said)
     links = partial(linked, tx, list(numbers.values()), query.now)
-    chosen = request.rank(index.search(query, links))
-    return _read(tx, numbers, [int(seq) for seq in chosen])
+    chosen = [int(seq) for seq in request.rank(index.search(query, links))]
+    found = _read(tx, numbers, chosen)
+    if not request.vectors:
+        return found
+    vectors = index.vectors([one.seq for one in found])
+    return [replace(one, vector=vector) for one, vector in zip(found, vectors, strict=True)]
 
 
 def _allowed(tx: Tx, scopes: Sequence[int], request: SearchRequest) -> NDArray[np.int64]:
@@ -178,19 +184,20 @@ def _read(tx: Tx, numbers: Mapping[Scope, int], seqs: Sequence[int]) -> list[Fou
         records = tx.rows("record_by_seq", {"scope": number, "seqs": listed})
         evidence = evidence_of(tx, number, [row[1] for row in records])
         told = episodes.by_seq(tx, scope, number, listed)
+        grouped = themes.by_seq(tx, scope, number, listed)
         by_seq = {row[0]: message_from(scope, row) for row in messages}
         by_seq_record = {
             row[0]: record_from(scope, row, evidence.get(row[1], ())) for row in records
         }
         for seq, owner, start, stop in owners:
             message, record = by_seq.get(owner), by_seq_record.get(owner)
-            episode = told.get(owner)
-            text = _text(message or record or episode)
+            episode, theme = told.get(owner), grouped.get(owner)
+            text = _text(message or record or episode or theme)
             if text is not None:
                 whole = start == 0 and stop >= len(text)
-                found[seq] = Found(seq, start, stop, whole, message, record, episode)
+                found[seq] = Found(seq, start, stop, whole, message, record, episode, theme)
     return [found[seq] for seq in seqs if seq in found]
 
 
-def _text(found: Message | Record | Episode | None) -> str | None:
+def _text(found: Message | Record | Episode | Theme | None) -> str | None:
     return found.content if isinstance(found, Message) else None if found is None else found.text

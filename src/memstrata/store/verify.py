@@ -18,6 +18,7 @@ from memstrata.store.items import (
     message_passages,
     own_header,
     record_passages,
+    theme_passage,
 )
 from memstrata.store.ports import Passage, Row, Tx
 from memstrata.store.rows import dumps, message_from, record_from
@@ -115,6 +116,7 @@ def _pages(tx: Tx, scope: Scope, number: int, dangling: list[Dangling]) -> Itera
     yield from _records(tx, scope, number)
     yield from _episodes(tx, number)
     yield from _entities(tx, number)
+    yield from _themes(tx, number)
 
 
 def _in_pages(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -187,6 +189,16 @@ def _entities(tx: Tx, number: int) -> Iterator[list[_Indexed]]:
             names = list(dict.fromkeys([str(name), *spelled.get(seq, ())]))
             one = entity_passage(names, recorded_at=0)
             page.append(_Indexed(int(seq), str(entity_id), len(name), _only(one), _WRITTEN))
+        yield page
+
+
+def _themes(tx: Tx, number: int) -> Iterator[list[_Indexed]]:
+    for stored in _in_pages(tx.rows("verify_themes", {"scope": number})):
+        page: list[_Indexed] = []
+        for seq, name, title, summary, ended_at, changed_at in stored:
+            text = f"{title}\n{summary}"
+            one = theme_passage(text, occurred_at=ended_at, recorded_at=changed_at)
+            page.append(_Indexed(int(seq), str(name), len(text), _only(one)))
         yield page
 
 

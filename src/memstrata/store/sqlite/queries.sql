@@ -575,25 +575,74 @@ WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids))
 ORDER BY record_id, added_at, source_id;
 
 -- name: evidence_in_batch
--- What later batches rest on a batch's messages, in records that stand.
+-- What later batches rest on a batch's messages, in records that stand; not in what consolidation
+-- made of them, which is made anew.
 SELECT e.record_id, e.source_id, e.batch_id FROM messages m INDEXED BY messages_batch
 CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = m.scope AND e.source_id = m.id
 CROSS JOIN records r INDEXED BY records_open
     ON r.scope = e.scope AND r.id = e.record_id AND r.closed_at IS NULL
 WHERE m.scope = :scope AND m.batch_id = :batch_id AND e.batch_id > :batch_id
-    AND e.removed_at IS NULL;
+    AND e.removed_at IS NULL AND json_extract(r.metadata, '$.derived') IS NULL;
 
 -- name: evidence_on_batch
 -- What later batches have added to the evidence of records that a batch wrote.
 SELECT e.record_id, e.source_id, e.batch_id FROM records r INDEXED BY records_batch
 CROSS JOIN evidence e ON e.scope = r.scope AND e.record_id = r.id
 WHERE r.scope = :scope AND r.batch_id = :batch_id AND e.batch_id > :batch_id
-    AND e.removed_at IS NULL;
+    AND e.removed_at IS NULL AND json_extract(r.metadata, '$.derived') IS NULL;
 
 -- name: evidence_all
 -- All evidence of a scope, for a dump.
 SELECT record_id, source_id, quote, added_at, removed_at, batch_id FROM evidence
 WHERE scope = :scope ORDER BY record_id, source_id;
+
+-- name: derived_touched
+-- Open records that consolidation made and that rest on what a batch changed, hid or showed.
+SELECT e.record_id FROM changes c INDEXED BY changes_batch
+CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = c.scope AND e.source_id = c.target_id
+CROSS JOIN records r INDEXED BY records_open
+    ON r.scope = e.scope AND r.id = e.record_id AND r.closed_at IS NULL
+WHERE c.scope = :scope AND c.batch_id = :batch_id
+    AND json_extract(r.metadata, '$.derived') IS NOT NULL
+UNION
+SELECT e.record_id FROM changes c INDEXED BY changes_batch
+CROSS JOIN messages m INDEXED BY messages_batch
+    ON m.scope = c.scope AND m.batch_id = c.target_id
+CROSS JOIN evidence e INDEXED BY evidence_source ON e.scope = m.scope AND e.source_id = m.id
+CROSS JOIN records r INDEXED BY records_open
+    ON r.scope = e.scope AND r.id = e.record_id AND r.closed_at IS NULL
+WHERE c.scope = :scope AND c.batch_id = :batch_id AND c.op IN ('hide', 'show')
+    AND json_extract(r.metadata, '$.derived') IS NOT NULL;
+
+-- name: derived_ids
+-- Which of these records consolidation made, and whether each stands.
+SELECT id, max(closed_at IS NULL AND lifecycle <> 'retired') FROM records
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids))
+    AND json_extract(metadata, '$.derived') IS NOT NULL
+GROUP BY id;
+
+-- name: batch_moments
+-- When the messages were said that a batch brought, hid or showed.
+SELECT m.occurred_at FROM messages m INDEXED BY messages_batch
+WHERE m.scope = :scope AND m.batch_id = :batch_id
+UNION
+SELECT m.occurred_at FROM changes c INDEXED BY changes_batch
+CROSS JOIN messages m INDEXED BY messages_batch
+    ON m.scope = c.scope AND m.batch_id = c.target_id
+WHERE c.scope = :scope AND c.batch_id = :batch_id AND c.op IN ('hide', 'show');
+
+-- name: message_users
+-- The names under which somebody spoke as the user; null for without one.
+SELECT DISTINCT name FROM messages
+WHERE scope = :scope AND role = 'user' AND hidden_at IS NULL;
+
+-- name: entity_orphans
+-- All entities that nothing mentions any more, but for those who speak.
+SELECT seq FROM entities WHERE scope = :scope
+    AND NOT EXISTS (
+        SELECT 1 FROM mentions m WHERE m.scope = entities.scope AND m.entity = entities.seq)
+    AND NOT EXISTS (
+        SELECT 1 FROM speakers s WHERE s.scope = entities.scope AND s.name = entities.name);
 
 -- name: entity_add
 -- Add an entity.
@@ -1145,7 +1194,8 @@ SELECT id, digest, idempotency_key FROM batches WHERE scope = :scope;
 
 -- name: batch_rebuilt
 -- Note that what an erasure left was distilled again: the batch names nothing any more.
-UPDATE batches SET request = NULL WHERE scope = :scope AND id = :id AND verb = 'forget';
+UPDATE batches SET request = nullif(json_remove(request, '$.rebuild'), '{}')
+WHERE scope = :scope AND id = :id AND verb = 'forget';
 
 -- name: batch_forget
 -- Forget by what a batch would be known, and what it said; its hash would recognise it again.
@@ -1381,13 +1431,15 @@ WHERE i.scope = :scope AND i.model >= 0
     AND NOT EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = i.scope AND e.seq = i.owner)
     AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner)
+    AND NOT EXISTS (SELECT 1 FROM themes t WHERE t.scope = i.scope AND t.seq = i.owner)
 UNION ALL
 SELECT 'erased items of something that is there', 'item ' || i.seq FROM items i
 WHERE i.scope = :scope AND i.model < 0 AND (
     EXISTS (SELECT 1 FROM messages m WHERE m.scope = i.scope AND m.seq = i.owner)
     OR EXISTS (SELECT 1 FROM records r WHERE r.scope = i.scope AND r.seq = i.owner)
     OR EXISTS (SELECT 1 FROM episodes e WHERE e.scope = i.scope AND e.seq = i.owner)
-    OR EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner))
+    OR EXISTS (SELECT 1 FROM entities n WHERE n.scope = i.scope AND n.seq = i.owner)
+    OR EXISTS (SELECT 1 FROM themes t WHERE t.scope = i.scope AND t.seq = i.owner))
 UNION ALL
 SELECT 'erased items of which something is left', 'item ' || i.seq FROM items i
 WHERE i.scope = :scope AND (i.model < 0 OR i.header = :gone)
@@ -1432,6 +1484,30 @@ SELECT 'episodes without an index entry', e.id FROM episodes e WHERE e.scope = :
 UNION ALL
 SELECT 'entities without an index entry', n.id FROM entities n WHERE n.scope = :scope
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = n.scope AND i.seq = n.seq)
+UNION ALL
+SELECT 'themes without an index entry', t.id FROM themes t WHERE t.scope = :scope AND t.level = 0
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.scope = t.scope AND i.seq = t.seq)
+UNION ALL
+SELECT 'members of a theme that is gone', m.record_id FROM theme_members m
+WHERE m.scope = :scope
+    AND NOT EXISTS (SELECT 1 FROM themes t WHERE t.scope = m.scope AND t.seq = m.theme)
+UNION ALL
+SELECT 'members of themes that are gone themselves', m.record_id FROM theme_members m
+JOIN scopes c ON c.scope = m.scope AND c.themed > 0
+WHERE m.scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM records r
+    WHERE r.scope = m.scope AND r.id = m.record_id AND r.closed_at IS NULL)
+UNION ALL
+SELECT 'themes that count other members than they have', t.id FROM themes t
+WHERE t.scope = :scope AND t.size <> CASE t.level
+    WHEN 0 THEN (SELECT count(*) FROM theme_members m INDEXED BY theme_members_theme
+        WHERE m.scope = t.scope AND m.theme = t.seq)
+    ELSE (SELECT count(*) FROM themes u INDEXED BY themes_parent
+        WHERE u.scope = t.scope AND u.parent = t.seq) END
+UNION ALL
+SELECT 'themes under one that is gone', t.id FROM themes t
+WHERE t.scope = :scope AND t.parent IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent)
 UNION ALL
 SELECT 'vectors without an item', 'item ' || v.seq FROM vectors v
 WHERE v.scope = :scope
@@ -1557,13 +1633,179 @@ SELECT 'evidence', source_id FROM evidence WHERE scope = :scope
 UNION ALL
 SELECT 'changes', target_id FROM changes WHERE scope = :scope
 UNION ALL
+SELECT 'themes', record_id FROM theme_members WHERE scope = :scope
+UNION ALL
 SELECT 'secrets', record_id FROM secrets WHERE scope = :scope;
 
 -- name: verify_loaded
 -- The batches that a dump brought.
 SELECT id FROM batches WHERE scope = :scope AND brought IS NULL;
 
+-- name: verify_themes
+-- What the index must say of the themes of records.
+SELECT seq, id, name, summary, ended_at, changed_at FROM themes
+WHERE scope = :scope AND level = 0 ORDER BY seq;
+
 -- name: verify_items
 -- The index entries of some owners, in the order of their text.
 SELECT owner, seq, start, stop, header, terms FROM items INDEXED BY items_owner
 WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners)) ORDER BY owner, seq;
+
+-- name: theme_state
+-- How far records are in their themes, when those last changed, and the model in use.
+SELECT c.themed, c.themes, s.model, coalesce(m.dimensions, 0) FROM scopes c, store s
+LEFT JOIN models m ON m.model = s.model WHERE c.scope = :scope;
+
+-- name: theme_advance
+-- Note how far records are in their themes, and that themes changed.
+UPDATE scopes SET themed = :themed, themes = max(themes, :stamp) WHERE scope = :scope;
+
+-- name: theme_touch
+-- Note that themes changed.
+UPDATE scopes SET themes = :stamp WHERE scope = :scope;
+
+-- name: theme_rescan
+-- Look through the records again from a place on.
+UPDATE scopes SET themed = min(themed, :after) WHERE scope = :scope;
+
+-- name: theme_arrivals
+-- Open versions after a place that are not in a theme as they are now, in order.
+SELECT r.seq, r.id, m.theme FROM records r INDEXED BY records_seq
+LEFT JOIN theme_members m ON m.scope = r.scope AND m.record_id = r.id
+WHERE r.scope = :scope AND r.seq > :after AND r.closed_at IS NULL AND m.seq IS NOT r.seq
+    AND r.kind IN (SELECT value FROM json_each(:kinds))
+ORDER BY r.seq LIMIT :limit;
+
+-- name: theme_departed
+-- Members that have no open version any more.
+SELECT m.record_id, m.theme FROM theme_members m
+WHERE m.scope = :scope AND NOT EXISTS (
+    SELECT 1 FROM records r INDEXED BY records_open
+    WHERE r.scope = m.scope AND r.id = m.record_id AND r.closed_at IS NULL);
+
+-- name: theme_vectors
+-- The vectors of the passages of these owners.
+SELECT i.owner, v.vector FROM items i INDEXED BY items_owner
+JOIN vectors v ON v.scope = i.scope AND v.model = :model AND v.seq = i.seq
+WHERE i.scope = :scope AND i.owner IN (SELECT value FROM json_each(:owners)) ORDER BY i.seq;
+
+-- name: theme_all
+-- Every theme of a scope.
+SELECT seq, id, level, parent, name, topics, size, sum, started_at, ended_at
+FROM themes WHERE scope = :scope ORDER BY seq;
+
+-- name: theme_sums
+-- The children of a theme, with what their centroids are made from.
+SELECT seq, sum FROM themes INDEXED BY themes_parent
+WHERE scope = :scope AND parent = :parent ORDER BY seq;
+
+-- name: theme_members_of
+-- The members of a theme.
+SELECT record_id, seq FROM theme_members INDEXED BY theme_members_theme
+WHERE scope = :scope AND theme = :theme ORDER BY seq;
+
+-- name: theme_versions
+-- Which version of a record counts in its theme.
+SELECT record_id, seq FROM theme_members
+WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
+
+-- name: theme_put
+-- Write a theme, or what has become of it.
+INSERT INTO themes (scope, seq, id, level, parent, name, summary, topics, size, sum, started_at,
+    ended_at, created_at, changed_at)
+VALUES (:scope, :seq, :id, :level, NULL, :name, :summary, :topics, :size, :sum, :started_at,
+    :ended_at, :at, :at)
+ON CONFLICT (scope, seq) DO UPDATE SET
+    name = excluded.name, summary = excluded.summary, topics = excluded.topics,
+    size = excluded.size, sum = excluded.sum, started_at = excluded.started_at,
+    ended_at = excluded.ended_at, changed_at = excluded.changed_at;
+
+-- name: theme_rename
+-- Give a theme the id of one that is no more.
+UPDATE themes SET id = :id WHERE scope = :scope AND seq = :seq;
+
+-- name: theme_adopt
+-- Put a theme under another.
+UPDATE themes SET parent = :parent WHERE scope = :scope AND seq = :seq;
+
+-- name: theme_drop
+-- Drop a theme.
+DELETE FROM themes WHERE scope = :scope AND seq = :seq;
+
+-- name: theme_orphan
+-- Take the children of a theme out of it.
+UPDATE themes SET parent = NULL WHERE scope = :scope AND parent = :seq;
+
+-- name: theme_member_put
+-- Put a record into a theme.
+INSERT INTO theme_members (scope, record_id, seq, theme) VALUES (:scope, :record_id, :seq, :theme)
+ON CONFLICT (scope, record_id) DO UPDATE SET
+    moves = moves + (theme <> excluded.theme), seq = excluded.seq, theme = excluded.theme;
+
+-- name: theme_member_drop
+-- Take a record out of its theme.
+DELETE FROM theme_members WHERE scope = :scope AND record_id = :record_id;
+
+-- name: theme_members_drop
+-- Take all records out of a theme.
+DELETE FROM theme_members WHERE scope = :scope AND theme = :theme;
+
+-- name: theme_of_records
+-- The themes these records are in, their parents, and the first version in each.
+SELECT t.seq, t.parent,
+    (SELECT min(f.seq) FROM theme_members f INDEXED BY theme_members_theme
+     WHERE f.scope = t.scope AND f.theme = t.seq)
+FROM themes t WHERE t.scope = :scope AND t.seq IN (
+    SELECT m.theme FROM theme_members m
+    WHERE m.scope = :scope AND m.record_id IN (SELECT value FROM json_each(:ids)));
+
+-- name: theme_by_seq
+-- Themes behind found items.
+SELECT seq, id, level, (
+    SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
+    name, summary, started_at, ended_at, size, created_at, changed_at
+FROM themes t WHERE scope = :scope AND seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: theme_by_id
+-- Themes by id.
+SELECT seq, id, level, (
+    SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
+    name, summary, started_at, ended_at, size, created_at, changed_at
+FROM themes t INDEXED BY themes_id
+WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: theme_top
+-- The themes at the top of the tree after a cursor, the largest first; a parent of one is none.
+SELECT seq, id, level, (
+    SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
+    name, summary, started_at, ended_at, size, created_at, changed_at
+FROM themes t
+WHERE scope = :scope AND (size < :size OR (size = :size AND seq > :after)) AND CASE level
+    WHEN 1 THEN size > 1
+    ELSE coalesce((SELECT p.size FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent), 1) < 2
+    END
+ORDER BY size DESC, seq LIMIT :limit;
+
+-- name: theme_under
+-- The themes under another after a cursor, the largest first.
+SELECT seq, id, level, (
+    SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
+    name, summary, started_at, ended_at, size, created_at, changed_at
+FROM themes t INDEXED BY themes_parent
+WHERE scope = :scope AND parent = (
+        SELECT p.seq FROM themes p INDEXED BY themes_id WHERE p.scope = :scope AND p.id = :parent)
+    AND (size < :size OR (size = :size AND seq > :after))
+ORDER BY size DESC, seq LIMIT :limit;
+
+-- name: theme_record_ids
+-- The records of a theme that stand, oldest first.
+SELECT m.record_id FROM theme_members m INDEXED BY theme_members_theme
+JOIN records r ON r.scope = m.scope AND r.id = m.record_id AND r.closed_at IS NULL
+WHERE m.scope = :scope AND m.theme = :theme AND r.lifecycle <> 'retired' ORDER BY m.seq;
+
+-- name: theme_namesakes
+-- Other themes of the same name and level.
+SELECT o.id FROM themes t INDEXED BY themes_id
+JOIN themes o INDEXED BY themes_name ON o.scope = t.scope AND o.name = t.name AND o.seq <> t.seq
+    AND o.level = t.level
+WHERE t.scope = :scope AND t.id = :id AND t.name = :name ORDER BY o.started_at, o.seq;

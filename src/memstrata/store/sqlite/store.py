@@ -34,6 +34,9 @@ _CLOSING_MILLISECONDS = 500
 """How long closing waits for readers, to clean what could not be cleaned before."""
 _CLEANINGS = 3
 """How often cleaning begins anew when another process writes in between."""
+_FREE_PAGES, _FREE_SHARE = 256, 0.2
+"""How many pages must be free, and how much of the file, to be worth writing it anew."""
+_MOST_COPIED = 1 << 29
 _NONE: Params = {}
 
 _ADVICE: tuple[tuple[type[apsw.Error], str], ...] = (
@@ -189,6 +192,25 @@ class SqliteBackend:
                 if not self._unclean:
                     break
         return not self._unclean
+
+    def compact(self) -> int:
+        """`VACUUM` writes the pages that are used anew, through the journal: readers go on with
+        what they see. It holds a copy in memory, for one on the disk would not be erased later."""
+        if self._memory:
+            return 0
+        with self._write_lock, our_errors(self.location):
+            size = pragma_number(self._writer, "page_size")
+            pages = pragma_number(self._writer, "page_count")
+            free = pragma_number(self._writer, "freelist_count")
+            if free < max(_FREE_PAGES, pages * _FREE_SHARE) or (pages - free) * size > _MOST_COPIED:
+                return 0
+            try:
+                execute(self._writer, "VACUUM")
+            except apsw.BusyError:
+                return 0  # somebody else writes: another time
+            left = pragma_number(self._writer, "page_count")
+        self.clean()  # the file shrinks when the journal is moved into it
+        return (pages - left) * size
 
     def _scrub(self) -> bool:
         """Zero what stands between cells; False if someone wrote since the journal was emptied.

@@ -27,7 +27,8 @@ CREATE TABLE users (
 
 -- '' stands for "no user" or "no agent", so that the three columns can be unique together.
 -- `stamp` is the sequence number of the newest change of any item, `generation` grows when the
--- scope's items must be read again from the start.
+-- scope's items must be read again from the start. Records up to `themed` are in their themes;
+-- `themes` is the sequence number of the last change of any theme.
 CREATE TABLE scopes (
     scope INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -36,6 +37,8 @@ CREATE TABLE scopes (
     created_at INTEGER NOT NULL,
     generation INTEGER NOT NULL DEFAULT 0,
     stamp INTEGER NOT NULL DEFAULT 0,
+    themed INTEGER NOT NULL DEFAULT 0,
+    themes INTEGER NOT NULL DEFAULT 0,
     UNIQUE (tenant, user_id, agent_id)
 ) STRICT;
 
@@ -213,6 +216,42 @@ CREATE TABLE mentions (
     PRIMARY KEY (scope, entity, owner)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_owner ON mentions (scope, owner);
+
+-- Groups of related records (level 0), and groups of those (level 1). All of it can be made anew
+-- from the records: `sum` is that of the members' unit vectors, float32, `topics` what the name was
+-- chosen from. `seq` is its item in the index, where it is of level 0.
+CREATE TABLE themes (
+    scope INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    level INTEGER NOT NULL,
+    parent INTEGER,
+    name TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    topics TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    sum BLOB NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX themes_id ON themes (scope, id);
+CREATE INDEX themes_name ON themes (scope, name);
+CREATE INDEX themes_parent ON themes (scope, parent) WHERE parent IS NOT NULL;
+
+-- Which theme a record is in; `seq` is the version whose vector counts in the sum, `moves` how
+-- often it has changed its theme.
+CREATE TABLE theme_members (
+    scope INTEGER NOT NULL,
+    record_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    theme INTEGER NOT NULL,
+    moves INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, record_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX theme_members_theme ON theme_members (scope, theme);
 
 -- One row per call that writes. A batch is leased by one process at a time. `brought` is how many
 -- messages it stored that nobody has had erased since, null where a dump brought it.

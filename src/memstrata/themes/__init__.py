@@ -1,0 +1,1 @@
+"""Themes: groups of related records that reorganise themselves. Pure: vectors in, groups out."""

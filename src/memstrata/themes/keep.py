@@ -1,0 +1,363 @@
+"""Themes brought up to date with the records of a scope: joined, left, split, merged, named.
+
+All of it in one transaction, over at most `_PAGE` records, so that other writers wait for a moment
+only. What a process knows of a scope's themes it keeps until another process changes them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memstrata.kinds import KINDS
+from memstrata.records import Record, Scope, micros
+from memstrata.runtime import Runtime, new_id
+from memstrata.store.themes import Former, Standing, ThemeRows
+from memstrata.themes.groups import Groups, Members
+from memstrata.themes.naming import Told, name_of, name_of_parent, summary_of
+from memstrata.themes.rules import Rules, rules_for
+
+__all__ = ["keep_themes", "rebuild_themes", "tidy_themes"]
+
+_PAGE = 512
+_THEMED = frozenset(name for name, kind in KINDS.items() if kind.themed)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a process knows of a scope's themes."""
+
+    stamp: int
+    model: int
+    groups: Groups
+    parents: Groups
+    standing: dict[int, Standing] = field(default_factory=dict[int, Standing])
+    topics: Counter[str] = field(default_factory=Counter[str])
+    called: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """By name, the themes of records that are called so."""
+
+    def note(self, one: Standing) -> None:
+        """Take in what has become of a theme that was forgotten before."""
+        self.standing[one.seq] = one
+        self.topics.update(one.topics)
+        if one.level == 0:
+            self.called.setdefault(one.name, set()).add(one.seq)
+
+    def forget(self, seq: int) -> None:
+        """Forget what a theme was like, if there was one."""
+        one = self.standing.pop(seq, None)
+        if one is not None:
+            self.topics.subtract(one.topics)
+            self.called.get(one.name, set[int]()).discard(seq)
+            if not self.called.get(one.name, True):
+                del self.called[one.name]
+
+
+async def keep_themes(runtime: Runtime, scope: Scope) -> int:
+    """Put the records of a scope that wait for it into themes; how many.
+
+    Without an embedder, or while the store has vectors of another one, there is nothing to group
+    by, and nothing is done.
+    """
+    if runtime.embedder is None or runtime.model is None:
+        return 0
+    rules = rules_for(runtime.embedder.relate, runtime.grouping)
+    done = 0
+    while await runtime.store.themes_wait(scope, _THEMED):
+        known = runtime.themes.pop(scope, None)
+        work = partial(_Work.run, rules=rules, known=known if isinstance(known, _Known) else None)
+        moved, kept = await runtime.store.with_themes(scope, runtime.now(), work)
+        runtime.themes[scope] = kept
+        done += moved
+        if not moved:
+            break
+    return done
+
+
+async def tidy_themes(runtime: Runtime, scope: Scope) -> int:
+    """Let the records of undersized themes try the others, let themes merge that gain by it, and
+    put every theme under the parent it is nearest to now; how many themes are fewer."""
+    if runtime.embedder is None or runtime.model is None:
+        return 0
+    known = runtime.themes.pop(scope, None)
+    rules = rules_for(runtime.embedder.relate, runtime.grouping)
+    work = partial(_Work.tidy, rules=rules, known=known if isinstance(known, _Known) else None)
+    fewer, kept = await runtime.store.with_themes(scope, runtime.now(), work)
+    runtime.themes[scope] = kept
+    return fewer
+
+
+async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
+    """Make all themes anew from the records in the order they were written; how many records.
+
+    A theme that has most of its members from one that was there takes its id, and its name where
+    that still fits.
+    """
+    if runtime.embedder is None or runtime.model is None:
+        return 0
+    rules = rules_for(runtime.embedder.relate, runtime.grouping)
+    runtime.themes.pop(scope, None)
+    was = await runtime.store.with_themes(scope, runtime.now(), ThemeRows.clear)
+    done = await keep_themes(runtime, scope)
+    runtime.themes.pop(scope, None)
+    work = partial(_Work.take_up, rules=rules, was=was)
+    await runtime.store.with_themes(scope, runtime.now(), work)
+    return done
+
+
+def _successors(was: Sequence[Former], rows: ThemeRows) -> dict[int, Former]:
+    """By the number of a theme, the one that it was."""
+    now = {one.seq: set(rows.versions_in(one.seq)) for one in rows.all() if one.level == 0}
+    pairs = [
+        (len(members & old.members), seq, old)
+        for seq, members in now.items()
+        for old in was
+        if 2 * len(members & old.members) > max(len(members), len(old.members))
+    ]
+    return {seq: old for _, seq, old in sorted(pairs, key=lambda pair: pair[:2])}
+
+
+class _Work:
+    """One transaction's worth of it."""
+
+    def __init__(self, rows: ThemeRows, rules: Rules, known: _Known | None) -> None:
+        current = known is not None and (known.stamp, known.model) == (rows.stamp, rows.model)
+        self.rows = rows
+        self.known = known if known is not None and current else _load(rows, rules)
+        self.known.groups.fetch = rows.members
+        self.known.parents.fetch = rows.children
+        self._adopted = False
+        self._told: set[int] = set()
+        """Themes of records that were written anew, whose parents tell of them."""
+        self.versions: dict[str, int] = {}
+        """By record, the version that counts from now on."""
+
+    @classmethod
+    def run(cls, rows: ThemeRows, *, rules: Rules, known: _Known | None) -> tuple[int, _Known]:
+        """How many records found their place, or lost it, and what is known now."""
+        work = cls(rows, rules, known)
+        left = work.leave_departed() if not rows.themed else 0
+        moved, themed = work.arrive()
+        changed = work.save()
+        work.known.stamp = rows.advance(themed, changed=changed)
+        return moved + left, work.known
+
+    @classmethod
+    def tidy(cls, rows: ThemeRows, *, rules: Rules, known: _Known | None) -> tuple[int, _Known]:
+        """How many themes are fewer, and what is known now."""
+        work = cls(rows, rules, known)
+        before = len(work.known.groups)
+        work.known.groups.tidy()
+        changed = work.save()
+        work.known.parents.tidy()
+        changed |= work.save()
+        work.known.stamp = rows.advance(rows.themed, changed=changed)
+        return before - len(work.known.groups), work.known
+
+    @classmethod
+    def take_up(cls, rows: ThemeRows, *, rules: Rules, was: Sequence[Former]) -> None:
+        """Give themes the ids of those they were, and the names, where they still fit."""
+        work = cls(rows, rules, None)
+        successors = _successors(was, rows)
+        for seq, old in successors.items():
+            standing = work.known.standing[seq]
+            rows.rename(seq, old.id)
+            work.known.forget(seq)
+            work.known.note(replace(standing, id=old.id, name=old.name))
+            if standing.name != old.name:
+                work.known.groups.touched.add(seq)
+        work.save()
+        rows.advance(rows.themed, changed=bool(successors))
+
+    def leave_departed(self) -> int:
+        """Take out the records that are no more; how many."""
+        departed = self.rows.departed()
+        for record_id, theme in departed:
+            self.known.groups.remove(record_id, theme)
+            self.rows.leave(record_id)
+        return len(departed)
+
+    def arrive(self) -> tuple[int, int]:
+        """How many records were looked at, and up to which version all have their place."""
+        rows, groups = self.rows, self.known.groups
+        arrivals = rows.arrivals(rows.themed, _THEMED, _PAGE)
+        belong = [seq for seq, record, _ in arrivals if _belongs(record)]
+        vectors = rows.vectors(belong)
+        for seq, record, theme in arrivals:
+            if seq in vectors:
+                self.versions[record.id] = seq
+                if theme:
+                    groups.change(record.id, theme, vectors[seq])
+                else:
+                    groups.add(record.id, vectors[seq])
+            elif theme:
+                groups.remove(record.id, theme)
+                rows.leave(record.id)
+        # What has no vector yet is looked at again once it has.
+        waiting = [seq - 1 for seq in belong if seq not in vectors]
+        reached = max((seq for seq, _, _ in arrivals), default=rows.themed)
+        themed = max(min([reached, *waiting]), 1)
+        # Only what is not looked at again counts, or waiting for a vector would never end.
+        moved = sum(seq in vectors or theme > 0 or seq <= themed for seq, _, theme in arrivals)
+        return moved, themed
+
+    def save(self) -> bool:
+        """Write what has changed; whether anything has."""
+        groups = self.known.groups
+        gone, homes = set(groups.gone), dict(groups.homes)
+        self.versions |= self.rows.versions_of(set(self._members()) - self.versions.keys())
+        renamed = _kept(groups, self._keep_theme)
+        for record_id, key in homes.items():
+            self.rows.place(record_id, self.versions[record_id], renamed.get(key, key))
+        groups.settled(renamed)
+        gone |= self._under_parents(gone)
+        for key in gone:
+            self.known.forget(key)
+        self.rows.drop(gone)
+        return bool(renamed or gone or homes or self._adopted)
+
+    def _members(self) -> Iterator[str]:
+        groups = self.known.groups
+        return (name for key in groups.touched for name in groups.members(key))
+
+    def _keep_theme(self, key: int) -> int:
+        groups, standing = self.known.groups, self.known.standing.get(key)
+        members = groups.members(key)
+        told = dict(self.rows.records([self.versions[name] for name in members]))
+        typical = [told[self.versions[name]] for name in _typical(members, groups.centroid(key))]
+        self.known.forget(key)
+        span = _span(typical)
+        name = name_of(
+            [record.text for record in typical],
+            [KINDS[record.kind].about(record) for record in typical],
+            self.known.topics,
+            len(groups),
+            standing.name if standing else "",
+            free=lambda name: self._is_free(name, span),
+        )
+        summary = summary_of([record.title for record in typical])
+        seq = self._keep(0, key, standing, name, summary, groups, span)
+        self._told.add(seq)
+        return seq
+
+    def _is_free(self, name: str, span: tuple[int, int]) -> bool:
+        """Whether no other theme of that time is called so."""
+        return not any(
+            seq in self.known.groups
+            and self.known.standing[seq].started_at <= span[1]
+            and span[0] <= self.known.standing[seq].ended_at
+            for seq in self.known.called.get(name, ())
+        )
+
+    # ── parents ──────────────────────────────────────────────────────────────────────────────
+
+    def _under_parents(self, gone: Iterable[int]) -> set[int]:
+        """Put the themes that are under none under a parent; the parents that are no more.
+
+        Parents whose themes have changed are told anew: no word of them is from what has left.
+        """
+        known, parents = self.known, self.known.parents
+        for seq in gone:
+            if (parent := known.standing[seq].parent) is not None and parent in parents:
+                parents.remove(str(seq), parent)
+        for parent in {known.standing[seq].parent for seq in self._told - {*gone}}:
+            if parent is not None and parent in parents:
+                parents.refresh(parent)
+        self._told = set()
+        for seq, one in sorted(known.standing.items()):
+            if one.level == 0 and one.parent is None and seq in known.groups:
+                parents.add(str(seq), known.groups.centroid(seq))
+        lost, homes = set(parents.gone), dict(parents.homes)
+        renamed = _kept(parents, self._keep_parent)
+        self._adopted = bool(homes)
+        for child, key in homes.items():
+            seq, parent = int(child), renamed.get(key, key)
+            self.rows.adopt(seq, parent)
+            known.standing[seq] = replace(known.standing[seq], parent=parent)
+        parents.settled(renamed)
+        return lost
+
+    def _keep_parent(self, key: int) -> int:
+        parents, standing = self.known.parents, self.known.standing
+        children = [standing[int(seq)] for seq in parents.members(key)]
+        old = standing.get(key)
+        named = [(child.name, child.size) for child in children]
+        name = name_of_parent(named, old.name if old else "")
+        children.sort(key=lambda child: -child.size)
+        summary = summary_of([child.name for child in children])
+        span = (min(c.started_at for c in children), max(c.ended_at for c in children))
+        self.known.forget(key)
+        return self._keep(1, key, old, Told(name, ()), summary, parents, span)
+
+    def _keep(
+        self,
+        level: int,
+        key: int,
+        old: Standing | None,
+        told: Told,
+        summary: str,
+        groups: Groups,
+        span: tuple[int, int],
+    ) -> int:
+        """Write a theme, and note it; its number."""
+        one = Standing(
+            seq=max(key, 0),
+            id=old.id if old else new_id("theme"),
+            level=level,
+            parent=old.parent if old else None,
+            name=told.name,
+            topics=told.topics,
+            size=groups.size(key),
+            total=groups.total(key).copy(),
+            started_at=span[0],
+            ended_at=span[1],
+        )
+        seq = self.rows.keep(one, summary)
+        self.known.note(replace(one, seq=seq))
+        return seq
+
+
+def _kept(groups: Groups, keep: Callable[[int], int]) -> dict[int, int]:
+    """Keep the groups that changed; by the keys they had, the numbers of those that are new."""
+    numbers = {key: keep(key) for key in sorted(groups.touched, key=abs)}
+    return {key: seq for key, seq in numbers.items() if key < 0}
+
+
+def _load(rows: ThemeRows, rules: Rules) -> _Known:
+    themes = rows.all()
+    dimensions = len(themes[0].total) if themes else rows.dimensions
+    known = _Known(rows.stamp, rows.model, Groups(dimensions, rules), Groups(dimensions, rules))
+    for theme in themes:
+        level = known.parents if theme.level else known.groups
+        level.restore(theme.seq, theme.size, theme.total)
+        known.note(theme)
+    return known
+
+
+def _belongs(record: Record) -> bool:
+    """Whether a record belongs in a theme: those that do not stand, that are to be kept from
+    sight, or that were made from others do not."""
+    return (
+        record.lifecycle != "retired"
+        and record.sensitivity != "high"
+        and not KINDS[record.kind].is_derived(record)
+    )
+
+
+def _span(records: Sequence[Record]) -> tuple[int, int]:
+    """From the first to the last: when they happened, or, where none says so, were learned."""
+    own = [record.occurred_at or record.valid_from for record in records]
+    known = [when for when in own if when is not None] or [one.created_at for one in records]
+    return micros(min(known)), micros(max(known))
+
+
+def _typical(members: Members, centroid: NDArray[np.float32]) -> list[str]:
+    """The members, those nearest to the centroid first."""
+    cosines = np.stack(list(members.values())) @ centroid
+    names = list(members)
+    return [names[at] for at in np.argsort(-cosines, kind="stable").tolist()]
