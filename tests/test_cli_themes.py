@@ -60,7 +60,8 @@ def test_themes_under_a_theme(shell: Shell) -> None:
     assert len(children) == parent["children"] > 1
     assert {each["parent_id"] for each in children} == {parent["id"]}
     shown = shell.ok("themes").out
-    assert f"{len(children)} themes  " in shown
+    inside = sum(len(child["record_ids"]) for child in children)
+    assert f"{parent['name']}  {len(children)} themes  {inside} records  " in shown
     for child in children:
         assert f"\n   {child['name']}  {len(child['record_ids'])} records  " in shown
     below = shell.ok("themes", parent["id"]).out
@@ -83,6 +84,14 @@ def test_a_theme_that_is_not_there(grouped: Shell) -> None:
     for given, error in (("theme_0", "NotFound"), (record, "InvalidInput"), (" ", "InvalidInput")):
         done = grouped("themes", given, "--json")
         assert (done.code, done.json["error"]["type"]) == (1, error)
+
+
+def test_consolidate_makes_themes_anew(grouped: Shell) -> None:
+    before = grouped.ok("themes", "--json").json
+    assert "4 records put into themes anew" in grouped.ok("consolidate", "--rebuild-themes").out
+    after = grouped.ok("themes", "--json").json
+    assert [each["id"] for each in after["items"]] == [each["id"] for each in before["items"]]
+    assert "themes anew" not in grouped.ok("consolidate").out
 
 
 def test_context_selects(grouped: Shell) -> None:

@@ -45,7 +45,9 @@ def test_the_pictures_of_themes_are_what_the_script_draws(drawing: dict[str, Any
 def test_a_record_splits_the_theme_of_two_things(grown: Any) -> None:
     """Playing the violin and making one are apart after it, and under one theme."""
     before, after, (whole, split) = grown
-    sizes = [sorted((len(leaf.members) for leaf in tree.leaves), reverse=True) for tree in grown[:2]]
+    sizes = [
+        sorted((len(leaf.members) for leaf in tree.leaves), reverse=True) for tree in grown[:2]
+    ]
     assert sizes == [[7, 4, 3, 2], [4, 4, 4, 3, 2]]
     (old,) = [leaf for leaf in before.leaves if leaf.name in before.changing]
     playing, making = sorted(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import memstrata
+from memstrata.models.base import DEFAULT_EMBEDDER
 from memstrata.records import Page, Scope, Theme
 from memstrata.store.base import Store
 from memstrata.store.sqlite.store import open_backend
@@ -110,7 +111,9 @@ def grow() -> tuple[Tree, Tree, tuple[float, float]]:
     the theme it joined stayed whole, and as it is."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "memory.db")
-        with memstrata.open(path, vault_key="none") as memory:
+        with memstrata.open(
+            path, embedder=DEFAULT_EMBEDDER, timezone="UTC", vault_key="none"
+        ) as memory:
             mine = memory.scoped(user_id=_USER)
             for day in range(1, len(RECORDS)):
                 _remember(mine, day)

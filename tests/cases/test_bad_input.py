@@ -397,7 +397,6 @@ def test_an_error_does_not_repeat_a_secret(memory: Memory) -> None:
         {"grouping": {"attach": "0.5"}},
         {"grouping": {"attach": math.nan}},
         {"grouping": {"splits": True}},
-        {"grouping": {"largest": 0}},
         {"grouping": {5: 0.5}},
         {"grouping": [0.5]},
         {"grouping": 5},

@@ -12,6 +12,7 @@ from contract.grouped import IVO, Placed, fact, grouping, homes, leaves, roots
 
 from memstrata import AsyncMemory, InvalidInput, NotFound
 from memstrata.records import Scope, Theme
+from memstrata.store.themes import ThemeRows
 from memstrata.themes.keep import keep_themes
 
 pytestmark = pytest.mark.anyio
@@ -286,14 +287,13 @@ async def test_a_waiting_record_holds_up_nobody(memory: AsyncMemory) -> None:
     second = await fact(memory, BOATS[1])
     gone = await fact(memory, "the wet boat sails")
     await memory.retire(gone, **IVO)
-    backend._writer.execute("DELETE FROM theme_members")
-    backend._writer.execute("DELETE FROM themes")
+    store, scope = memory._runtime.store, Scope(tenant="default", user_id="ivo")
+    await store.with_themes(scope, memory._runtime.now(), ThemeRows.clear)
     backend._writer.execute(
         "DELETE FROM vectors WHERE seq IN (SELECT seq FROM records WHERE id = ?)", (second,)
     )
-    backend._writer.execute("UPDATE scopes SET themed = 0")
     with fail_after(10):
-        await keep_themes(memory._runtime, Scope(tenant="default", user_id="ivo"))
+        await keep_themes(memory._runtime, scope)
     assert (await homes(memory)).keys() == {first}
 
 

@@ -26,6 +26,7 @@ def problems(memory: Memory, path: Path, ledger: Ledger) -> Iterator[str]:
     yield from (f"unsound when worked off: {problem}" for problem in memory.verify())
     yield from _messages(path, ledger)
     yield from _forgotten(path, ledger)
+    yield from _themes(path)
     yield from _facts(memory, ledger)
     yield from _secrets(memory, path, ledger)
     yield from _rest(memory, ledger)
@@ -81,6 +82,19 @@ def _forgotten(path: Path, ledger: Ledger) -> Iterator[str]:
         for word in sorted(ledger.gone):
             if word in everything:
                 yield f"{word} was forgotten and stands in {table}"
+
+
+def _themes(path: Path) -> Iterator[str]:
+    """What stands and was looked through is in a theme, as it is now."""
+    rows = _rows(
+        path,
+        "SELECT r.id FROM records r JOIN scopes c ON c.scope = r.scope AND r.seq < c.themed "
+        "WHERE r.closed_at IS NULL AND r.kind NOT IN ('core', 'vault') "
+        "AND r.lifecycle <> 'retired' AND r.sensitivity <> 'high' "
+        "AND json_extract(r.fields, '$.event_type') IS NOT 'digest' AND NOT EXISTS (SELECT 1 "
+        "FROM theme_members m WHERE m.scope = r.scope AND m.record_id = r.id AND m.seq = r.seq)",
+    )
+    yield from (f"record {one} was looked through and is in no theme" for (one,) in rows)
 
 
 def _facts(memory: Memory, ledger: Ledger) -> Iterator[str]:

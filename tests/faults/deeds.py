@@ -346,6 +346,24 @@ class Deeds:
         self.memory.forget(session_id=words[0], user_id=user)
         self.say("ack_forget", words=words[:1])
 
+    def regroup(self) -> None:
+        """Records that come, move and go, and all their themes made anew."""
+        user = f"gus{self.name}x{self.count}"
+        made = list[str]()
+        for what in self.randomness.choices(("The red boat sails", "Bread needs salt"), k=9):
+            fact = {"kind": "semantic", "name": f"{what} {self.word()}"}
+            made += self.memory.create(fact, user_id=user).record_ids
+        self.memory.update(made[0], name=f"A violin costs {self.word()}", user_id=user)
+        self.memory.retire(made[1], user_id=user)
+        gone = self.word()
+        [one] = self.memory.create(
+            {"kind": "semantic", "name": f"The red boat sails {gone}"}, user_id=user
+        ).record_ids
+        self.memory.consolidate(user_id=user, rebuild_themes=True)
+        self.say("ask_forget", words=[gone])
+        self.memory.forget(ids=[one], user_id=user)
+        self.say("ack_forget", words=[gone])
+
     def decide(self) -> None:
         user = f"dora{self.name}x{self.count}"
         for place in ("Ostholm", "Turku"):
@@ -446,6 +464,7 @@ DEEDS = (
         "supersede",
         "decide",
         "consolidate",
+        "regroup",
         "seal",
         "seal",
         "release",

@@ -34,7 +34,9 @@ Cursor = Annotated[
 
 def get(
     call: Call,
-    id: Annotated[str, typer.Argument(help="Of a message, record, episode or theme.", show_default=False)],
+    id: Annotated[
+        str, typer.Argument(help="Of a message, record, episode or theme.", show_default=False)
+    ],
 ) -> None:
     """Show everything about one message, record, episode or theme."""
     found, zone = call.zoned(lambda memory: memory.get(id))

@@ -95,9 +95,15 @@ def retry(call: Call, batch_id: BatchId) -> None:
         raise typer.Exit(1)
 
 
-def consolidate(call: Call) -> None:
-    """Tidy a memory: duplicates, plans whose time is over, digests, the profile, free pages."""
-    done = call.scoped(lambda memory: memory.consolidate(), reads=True)
+def consolidate(
+    call: Call,
+    *,
+    rebuild_themes: Annotated[
+        bool, typer.Option("--rebuild-themes", help="Make all themes anew.")
+    ] = False,
+) -> None:
+    """Tidy a memory: duplicates, plans whose time is over, digests, the profile, themes, pages."""
+    done = call.scoped(lambda memory: memory.consolidate(rebuild_themes=rebuild_themes), reads=True)
     call.show(done, lambda: render.consolidation(done))
     for note in done.notes:
         call.note(note)

@@ -192,17 +192,24 @@ def themes(page: Page[Theme], under: Mapping[str, Page[Theme]], zone: tzinfo) ->
         return "no themes"
     parts: list[str] = []
     for theme in page:
-        parts.append(_theme(theme, zone))
         below = under.get(theme.id)
+        parts.append(_theme(theme, zone, below))
         if below is not None:
             parts += [indented(_theme(child, zone)) for child in below]
             parts += [indented(line) for line in more(below, f"memstrata themes {theme.id} ")]
     return "\n\n".join([*parts, *more(page)])
 
 
-def _theme(theme: Theme, zone: tzinfo) -> str:
+def _theme(theme: Theme, zone: tzinfo, below: Page[Theme] | None = None) -> str:
     days = [each.astimezone(zone).date() for each in (theme.started_at, theme.ended_at)]
-    about = join([_holding(theme), " until ".join(dict.fromkeys(map(str, days)))])
+    inside = sum(len(child.record_ids) for child in below or ())
+    about = join(
+        [
+            _holding(theme),
+            plural(inside, "record") if inside else None,
+            " until ".join(dict.fromkeys(map(str, days))),
+        ]
+    )
     lines = [f"{bold(one_line(theme.name))}  {dim(join([about, theme.id]))}"]
     if not theme.children:
         lines.append(indented(safe(theme.summary)))
@@ -403,12 +410,15 @@ def one_batch(batch: Batch, zone: tzinfo) -> str:
 
 def consolidation(done: Consolidation) -> str:
     """What tidying did."""
+    fewer, grouped = done.themes.get("fewer", 0), done.themes.get("records", 0)
     parts = [
         (done.duplicates, plural(done.duplicates, "duplicate") + " retired"),
         (done.lapsed_plans, plural(done.lapsed_plans, "plan") + " over"),
         (done.digests, plural(done.digests, "digest") + " made"),
         (done.profile, "the profile made"),
         (done.entities, plural(done.entities, "entity", "entities") + " dropped"),
+        (fewer, plural(fewer, "theme") + " fewer"),
+        (grouped, plural(grouped, "record") + " put into themes anew"),
         (done.freed_bytes, plural(done.freed_bytes, "byte") + " given back"),
     ]
     told = join((text for count, text in parts if count), ", ")

@@ -353,7 +353,7 @@ def _roll_back(tx: Tx, doomed: _Doomed) -> None:
         tx.run("roll_open", place)
         stamp = reserve(tx, 1)
         row = tx.one("record_seq", {**place, "version": version - 1})
-        themes.rescan(tx, doomed.number, max(int(row[0]) - 1, 1) if row else 0)
+        themes.rescan(tx, doomed.number, int(row[0]) if row else 0)
         owner = {"scope": doomed.number, "owners": dumps([row[0] if row else 0])}
         for seq, header in tx.rows("item_headers", owner):
             opened = close_header(bytes(header), MAX)

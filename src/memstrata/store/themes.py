@@ -18,7 +18,6 @@ from memstrata.store.rows import dumps, record_from
 from memstrata.store.views import Listing, numbered, place
 
 __all__ = [
-    "Former",
     "Standing",
     "ThemeRows",
     "by_ids",
@@ -51,15 +50,6 @@ class Standing:
     ended_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
-    """A theme that was, and who was in it."""
-
-    id: str
-    name: str
-    members: frozenset[str]
-
-
 class ThemeRows:
     """The themes of one scope, in the running transaction."""
 
@@ -72,14 +62,15 @@ class ThemeRows:
         self._number = number
         row = tx.one("theme_state", self._own) or (0, 0, 0, 0)
         self.themed, self.stamp, self.model, self.dimensions = map(int, row)
-        """Up to which version records are in their themes; the last change; whose vectors."""
+        """Before which version records are in their themes, 0 for never; the last change; whose
+        vectors."""
 
     def arrivals(
-        self, after: int, kinds: Collection[str], limit: int
+        self, start: int, kinds: Collection[str], limit: int
     ) -> list[tuple[int, Record, int]]:
-        """Open versions that are not in a theme as they are now: number, record without its
-        evidence, and the theme it was in (0: none), in order."""
-        asked = {**self._own, "after": after, "kinds": dumps(sorted(kinds)), "limit": limit}
+        """Open versions from a place on that are not in a theme as they are now: number, record
+        without its evidence, and the theme it was in (0: none), in order."""
+        asked = {**self._own, "start": start, "kinds": dumps(sorted(kinds)), "limit": limit}
         rows = {int(row[0]): int(row[2] or 0) for row in self._tx.rows("theme_arrivals", asked)}
         return [(seq, record, rows[seq]) for seq, record in self.records(rows)]
 
@@ -112,7 +103,8 @@ class ThemeRows:
 
     def members(self, theme: int) -> dict[str, _Vector]:
         """The members of a theme of records, with their vectors."""
-        versions = self.versions_in(theme)
+        rows = self._tx.rows("theme_members_of", {**self._own, "theme": theme})
+        versions = {str(row[0]): int(row[1]) for row in rows}
         vectors = self.vectors(versions.values())
         return {name: vectors[seq] for name, seq in versions.items() if seq in vectors}
 
@@ -174,27 +166,10 @@ class ThemeRows:
         """Put a theme under another, or under none."""
         self._tx.run("theme_adopt", {**self._own, "seq": theme, "parent": parent})
 
-    def versions_in(self, theme: int) -> dict[str, int]:
-        """The members of a theme of records, and the version of each."""
-        rows = self._tx.rows("theme_members_of", {**self._own, "theme": theme})
-        return {str(row[0]): int(row[1]) for row in rows}
-
-    def clear(self) -> list[Former]:
-        """Drop every theme, so that all records find their place anew; what there was."""
-        themes = self.all()
-        was = [
-            Former(one.id, one.name, frozenset(self.versions_in(one.seq)))
-            for one in themes
-            if one.level == 0
-        ]
-        self.drop([one.seq for one in themes])
-        rescan(self._tx, self._number)
-        self._tx.run("theme_touch", {**self._own, "stamp": reserve(self._tx, 1)})
-        return was
-
-    def rename(self, theme: int, theme_id: str) -> None:
-        """Give a theme the id of one that is no more."""
-        self._tx.run("theme_rename", {**self._own, "seq": theme, "id": theme_id})
+    def placed(self) -> dict[str, tuple[int, int]]:
+        """Every record that is in a theme: its version and the theme, in the order they came."""
+        rows = self._tx.rows("theme_placed", self._own)
+        return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
 
     def drop(self, themes: Iterable[int]) -> None:
         """Drop themes that have no members any more."""
@@ -235,14 +210,14 @@ def waits(tx: Tx, scope: Scope, kinds: Collection[str]) -> bool:
     """Whether a record is to be put into a theme, or out of one."""
     number = find_scope(tx, scope)
     themed, _, model, _ = tx.one("theme_state", {"scope": number}) or (0, 0, 0, 0)
-    asked = {"scope": number, "after": themed, "kinds": dumps(sorted(kinds)), "limit": 1}
+    asked = {"scope": number, "start": themed, "kinds": dumps(sorted(kinds)), "limit": 1}
     return bool(model) and (not themed or bool(tx.rows("theme_arrivals", asked)))
 
 
-def rescan(tx: Tx, number: int, after: int = 0) -> None:
+def rescan(tx: Tx, number: int, start: int = 0) -> None:
     """See to it that records are looked through again, from a place on; from 0 also for those
     that went."""
-    tx.run("theme_rescan", {"scope": number, "after": after})
+    tx.run("theme_rescan", {"scope": number, "start": start})
 
 
 def dissolve(tx: Tx, number: int, record_ids: Sequence[str]) -> bool:
@@ -258,7 +233,7 @@ def dissolve(tx: Tx, number: int, record_ids: Sequence[str]) -> bool:
     themes = {int(row[0]) for row in rows}
     # A parent is named after its children; those that stay are put under another.
     parents = {int(row[1]) for row in rows if row[1] is not None}
-    rescan(tx, number, max(min(int(row[2]) for row in rows) - 1, 1))
+    rescan(tx, number, min(int(row[2]) for row in rows))
     _drop(tx, number, themes | parents)
     tx.run("theme_touch", {"scope": number, "stamp": reserve(tx, 1)})
     return True

@@ -20,8 +20,8 @@ __all__ = ["Groups", "Members"]
 
 _NEIGHBOURS = 10
 """How many of the nearest groups a change is judged together with."""
-_ROUNDS = 8
-"""The most splits and merges one member can set off."""
+_BLOCK = 2048
+"""Members compared with all centroids at a time."""
 
 _Vector = NDArray[np.float32]
 Members = Mapping[str, _Vector]
@@ -156,7 +156,7 @@ class Groups:
 
     def tidy(self, least: int = 2) -> None:
         """Let the members of groups smaller than `least` try the groups there are now, and let
-        every group merge that gains by it."""
+        every group split or merge that gains by it."""
         for key in [key for key in self.keys if self.size(key) < least]:
             if key not in self._rows or len(self) == 1:
                 continue
@@ -165,7 +165,43 @@ class Groups:
                 self._drop(key)
                 for member, vector in members.items():
                     self.add(member, vector)
-        self._settle(list(self.keys), rounds=len(self.keys) + _ROUNDS)
+        self._settle(list(self.keys))
+
+    def regroup(self, members: Members, homes: Mapping[str, int]) -> None:
+        """Put all members anew to the centroids as they are, and set everything right.
+
+        `members` are all there are, in the order in which they came, `homes` where they are now. A
+        group that keeps its members is not touched; what is near no centroid joins as if new.
+        """
+        keys, names = list(self.keys), list(members)
+        parts: dict[int, dict[str, _Vector]] = {key: {} for key in keys}
+        alone = names if not keys else []
+        for at in range(0, len(names) if keys else 0, _BLOCK):
+            some = names[at : at + _BLOCK]
+            cosines = np.stack([members[one] for one in some]) @ self._units[: len(keys)].T
+            best = cosines.argmax(axis=1)
+            near = cosines[np.arange(len(some)), best] >= self.rules.room
+            for one, row, joins in zip(some, best.tolist(), near.tolist(), strict=True):
+                if joins:
+                    parts[keys[row]][one] = members[one]
+                else:
+                    alone.append(one)
+        for key, part in parts.items():
+            self._become(key, part, homes)
+        self._settle([key for key in keys if key in self._rows])
+        for one in alone:
+            self.add(one, members[one])
+
+    def _become(self, key: int, part: Members, homes: Mapping[str, int]) -> None:
+        """Make these the members of a group."""
+        known = len(part) == self.size(key) and all(homes.get(one) == key for one in part)
+        self._members[key] = dict(part)
+        if not part:
+            self._drop(key)
+        elif not known:
+            self._place(key, len(part), _sum(part))
+            self.homes.update({one: key for one in part if homes.get(one) != key})
+            self.touched.add(key)
 
     # ── joining ──────────────────────────────────────────────────────────────────────────────
 
@@ -205,19 +241,21 @@ class Groups:
 
     # ── splitting and merging ────────────────────────────────────────────────────────────────
 
-    def _settle(self, keys: Sequence[int], rounds: int = _ROUNDS) -> None:
-        """Split and merge what gains by it, beginning with these groups."""
-        waiting = list(keys)
-        while waiting and rounds:
-            key = waiting.pop()
+    def _settle(self, keys: Sequence[int]) -> None:
+        """Split and merge what gains by it, beginning with these groups.
+
+        What was split is not merged in the same course, nor the other way round: the surroundings
+        by which a change is judged differ, and the two could go on for ever.
+        """
+        waiting = [(key, True, True) for key in keys]
+        while waiting:
+            key, splits, merges = waiting.pop()
             if key not in self._rows:
                 continue
-            if pieces := self._split(key):
-                waiting += pieces
-                rounds -= 1
-            elif (joint := self._merge(key)) is not None:
-                waiting.append(joint)
-                rounds -= 1
+            if splits and (pieces := self._split(key)):
+                waiting += [(piece, True, False) for piece in pieces]
+            elif merges and (joint := self._merge(key)) is not None:
+                waiting.append((joint, False, True))
 
     def _split(self, key: int) -> list[int]:
         """The pieces a group falls into, none if it stays whole."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memstrata.kinds import KINDS
 from memstrata.records import Record, Scope, micros
 from memstrata.runtime import Runtime, new_id
-from memstrata.store.themes import Former, Standing, ThemeRows
+from memstrata.store.themes import Standing, ThemeRows
 from memstrata.themes.groups import Groups, Members
 from memstrata.themes.naming import Told, name_of, name_of_parent, summary_of
 from memstrata.themes.rules import Rules, rules_for
@@ -81,9 +81,14 @@ async def keep_themes(runtime: Runtime, scope: Scope) -> int:
 
 async def tidy_themes(runtime: Runtime, scope: Scope) -> int:
     """Let the records of undersized themes try the others, let themes merge that gain by it, and
-    put every theme under the parent it is nearest to now; how many themes are fewer."""
+    put every theme under the parent it is nearest to now; how many themes are fewer.
+
+    Records that wait for a theme, as after a process was killed while it made all of them anew,
+    find one first.
+    """
     if runtime.embedder is None or runtime.model is None:
         return 0
+    await keep_themes(runtime, scope)
     known = runtime.themes.pop(scope, None)
     rules = rules_for(runtime.embedder.relate, runtime.grouping)
     work = partial(_Work.tidy, rules=rules, known=known if isinstance(known, _Known) else None)
@@ -93,33 +98,20 @@ async def tidy_themes(runtime: Runtime, scope: Scope) -> int:
 
 
 async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
-    """Make all themes anew from the records in the order they were written; how many records.
+    """Let every record find its place anew among the themes there are, and those among parents, in
+    one transaction; how many have another one.
 
-    A theme that has most of its members from one that was there takes its id, and its name where
-    that still fits.
+    Themes keep their ids, and their names where those still fit.
     """
     if runtime.embedder is None or runtime.model is None:
         return 0
+    await keep_themes(runtime, scope)
+    known = runtime.themes.pop(scope, None)
     rules = rules_for(runtime.embedder.relate, runtime.grouping)
-    runtime.themes.pop(scope, None)
-    was = await runtime.store.with_themes(scope, runtime.now(), ThemeRows.clear)
-    done = await keep_themes(runtime, scope)
-    runtime.themes.pop(scope, None)
-    work = partial(_Work.take_up, rules=rules, was=was)
-    await runtime.store.with_themes(scope, runtime.now(), work)
-    return done
-
-
-def _successors(was: Sequence[Former], rows: ThemeRows) -> dict[int, Former]:
-    """By the number of a theme, the one that it was."""
-    now = {one.seq: set(rows.versions_in(one.seq)) for one in rows.all() if one.level == 0}
-    pairs = [
-        (len(members & old.members), seq, old)
-        for seq, members in now.items()
-        for old in was
-        if 2 * len(members & old.members) > max(len(members), len(old.members))
-    ]
-    return {seq: old for _, seq, old in sorted(pairs, key=lambda pair: pair[:2])}
+    work = partial(_Work.rebuild, rules=rules, known=known if isinstance(known, _Known) else None)
+    moved, kept = await runtime.store.with_themes(scope, runtime.now(), work)
+    runtime.themes[scope] = kept
+    return moved
 
 
 class _Work:
@@ -160,19 +152,25 @@ class _Work:
         return before - len(work.known.groups), work.known
 
     @classmethod
-    def take_up(cls, rows: ThemeRows, *, rules: Rules, was: Sequence[Former]) -> None:
-        """Give themes the ids of those they were, and the names, where they still fit."""
-        work = cls(rows, rules, None)
-        successors = _successors(was, rows)
-        for seq, old in successors.items():
-            standing = work.known.standing[seq]
-            rows.rename(seq, old.id)
-            work.known.forget(seq)
-            work.known.note(replace(standing, id=old.id, name=old.name))
-            if standing.name != old.name:
-                work.known.groups.touched.add(seq)
-        work.save()
-        rows.advance(rows.themed, changed=bool(successors))
+    def rebuild(cls, rows: ThemeRows, *, rules: Rules, known: _Known | None) -> tuple[int, _Known]:
+        """How many records have another theme, and what is known now."""
+        work = cls(rows, rules, known)
+        placed = rows.placed()
+        vectors = rows.vectors([seq for seq, _ in placed.values()])
+        members = {name: vectors[seq] for name, (seq, _) in placed.items() if seq in vectors}
+        groups = work.known.groups
+        groups.regroup(members, {name: theme for name, (_, theme) in placed.items()})
+        work.versions = {name: seq for name, (seq, _) in placed.items()}
+        moved = len(groups.homes)
+        changed = work.save()
+        themes = {seq: one for seq, one in work.known.standing.items() if one.level == 0}
+        work.known.parents.regroup(
+            {str(seq): groups.centroid(seq) for seq in sorted(themes)},
+            {str(seq): one.parent or 0 for seq, one in themes.items()},
+        )
+        changed |= work.save()
+        work.known.stamp = rows.advance(rows.themed, changed=changed)
+        return moved, work.known
 
     def leave_departed(self) -> int:
         """Take out the records that are no more; how many."""
@@ -183,7 +181,7 @@ class _Work:
         return len(departed)
 
     def arrive(self) -> tuple[int, int]:
-        """How many records were looked at, and up to which version all have their place."""
+        """How many records were looked at, and before which version all have their place."""
         rows, groups = self.rows, self.known.groups
         arrivals = rows.arrivals(rows.themed, _THEMED, _PAGE)
         belong = [seq for seq, record, _ in arrivals if _belongs(record)]
@@ -199,11 +197,11 @@ class _Work:
                 groups.remove(record.id, theme)
                 rows.leave(record.id)
         # What has no vector yet is looked at again once it has.
-        waiting = [seq - 1 for seq in belong if seq not in vectors]
-        reached = max((seq for seq, _, _ in arrivals), default=rows.themed)
-        themed = max(min([reached, *waiting]), 1)
+        waiting = [seq for seq in belong if seq not in vectors]
+        reached = max((seq + 1 for seq, _, _ in arrivals), default=max(rows.themed, 1))
+        themed = min([reached, *waiting])
         # Only what is not looked at again counts, or waiting for a vector would never end.
-        moved = sum(seq in vectors or theme > 0 or seq <= themed for seq, _, theme in arrivals)
+        moved = sum(seq in vectors or theme > 0 or seq < themed for seq, _, theme in arrivals)
         return moved, themed
 
     def save(self) -> bool:

@@ -1666,13 +1666,13 @@ UPDATE scopes SET themes = :stamp WHERE scope = :scope;
 
 -- name: theme_rescan
 -- Look through the records again from a place on.
-UPDATE scopes SET themed = min(themed, :after) WHERE scope = :scope;
+UPDATE scopes SET themed = min(themed, :start) WHERE scope = :scope;
 
 -- name: theme_arrivals
--- Open versions after a place that are not in a theme as they are now, in order.
+-- Open versions from a place on that are not in a theme as they are now, in order.
 SELECT r.seq, r.id, m.theme FROM records r INDEXED BY records_seq
 LEFT JOIN theme_members m ON m.scope = r.scope AND m.record_id = r.id
-WHERE r.scope = :scope AND r.seq > :after AND r.closed_at IS NULL AND m.seq IS NOT r.seq
+WHERE r.scope = :scope AND r.seq >= :start AND r.closed_at IS NULL AND m.seq IS NOT r.seq
     AND r.kind IN (SELECT value FROM json_each(:kinds))
 ORDER BY r.seq LIMIT :limit;
 
@@ -1720,9 +1720,9 @@ ON CONFLICT (scope, seq) DO UPDATE SET
     size = excluded.size, sum = excluded.sum, started_at = excluded.started_at,
     ended_at = excluded.ended_at, changed_at = excluded.changed_at;
 
--- name: theme_rename
--- Give a theme the id of one that is no more.
-UPDATE themes SET id = :id WHERE scope = :scope AND seq = :seq;
+-- name: theme_placed
+-- Every record that is in a theme.
+SELECT record_id, seq, theme FROM theme_members WHERE scope = :scope ORDER BY seq;
 
 -- name: theme_adopt
 -- Put a theme under another.

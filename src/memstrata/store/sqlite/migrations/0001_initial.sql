@@ -27,7 +27,7 @@ CREATE TABLE users (
 
 -- '' stands for "no user" or "no agent", so that the three columns can be unique together.
 -- `stamp` is the sequence number of the newest change of any item, `generation` grows when the
--- scope's items must be read again from the start. Records up to `themed` are in their themes;
+-- scope's items must be read again from the start. Records before `themed` are in their themes;
 -- `themes` is the sequence number of the last change of any theme.
 CREATE TABLE scopes (
     scope INTEGER PRIMARY KEY,
