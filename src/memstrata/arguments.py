@@ -107,6 +107,21 @@ def check_number(name: str, value: object, *, most: float = math.inf) -> float |
     return value
 
 
+def check_numbers(name: str, value: object, known: Collection[str]) -> dict[str, float]:
+    """A mapping of known names to finite numbers."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name} is a mapping of names to numbers, not {type(value).__name__}")
+    given = cast("Mapping[Any, Any]", value)
+    for key, number in given.items():
+        if key not in known:
+            raise InvalidInput(f"{name} has no {key!r}: use {', '.join(sorted(known))}")
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise InvalidInput(f"{name}: {key} is a number, not {number!r}")
+        if not math.isfinite(number):
+            raise InvalidInput(f"{name}: {key} is a finite number, not {number!r}")
+    return {str(key): float(number) for key, number in given.items()}
+
+
 def check_version(name: str, value: object) -> int | None:
     """The number of a version, or None."""
     return None if value is None else check_limit(name, value, most=2**31)
@@ -134,7 +149,7 @@ def check_texts(name: str, value: object) -> tuple[str, ...]:
 
 
 def check_choice(name: str, value: T, choices: Any) -> T:
-    """One of a `Literal`'s values, or None."""
+    """One of a `Literal`'s values, or None where that is a default."""
     if value is not None and value not in get_args(choices):
         raise InvalidInput(f"{name} is one of {', '.join(get_args(choices))}, not {value!r}")
     return value

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import uuid_utils
@@ -21,6 +23,7 @@ from memstrata.store.ports import View
 from memstrata.text.secrets import names_secret
 
 __all__ = [
+    "Recalled",
     "Runtime",
     "new_id",
     "new_owner",
@@ -113,6 +116,34 @@ def view_of(scope: Scope) -> View:
 
 
 @dataclass(slots=True)
+class Recalled:
+    """What contexts have looked at and taken, since the store was opened."""
+
+    queries: int = 0
+    nodes: int = 0
+    """Candidates that were looked at."""
+    hits: Counter[int] = field(default_factory=Counter[int])
+    """By the number of pieces of evidence taken, how many queries."""
+
+    def note(self, nodes: int, hits: int) -> None:
+        """Count one query."""
+        self.queries += 1
+        self.nodes += nodes
+        self.hits[hits] += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures for `stats`."""
+        count = self.queries or 1
+        shares = {str(n): round(self.hits[n] / count, 3) for n in range(3)}
+        shares["more"] = round(sum(self.hits[n] for n in self.hits if n > 2) / count, 3)
+        return {
+            "queries": self.queries,
+            "nodes_per_query": round(self.nodes / count, 1),
+            "evidence_hits": shares,
+        }
+
+
+@dataclass(slots=True)
 class Runtime:
     """Shared by a store's handles; closed once, by the one that opened it."""
 
@@ -137,6 +168,8 @@ class Runtime:
     """The vault's keys."""
     marks_key: bytes | None = None
     """By which secrets are known again; None until the vault was needed."""
+    recalled: dict[Scope, Recalled] = field(default_factory=dict[Scope, Recalled])
+    """What contexts of each scope have looked at and taken."""
     background: Background | None = None
     """Works off batches that nobody waits for."""
     closed: bool = False

@@ -12,7 +12,6 @@ from contract.grouped import IVO, Placed, fact, grouping, homes, leaves, roots
 
 from memstrata import AsyncMemory, InvalidInput, NotFound
 from memstrata.records import Scope, Theme
-from memstrata.store.themes import ThemeRows
 from memstrata.themes.keep import keep_themes
 
 pytestmark = pytest.mark.anyio
@@ -110,6 +109,30 @@ async def test_full_themes_split_and_loose_ones_do(memory: AsyncMemory) -> None:
     assert await memory.verify() == []
 
 
+async def test_how_records_are_grouped_can_be_changed(open_store: Open) -> None:
+    whole = await open_store("whole", grouping={"splits": 0, "largest": 5})
+    small = await open_store("small", grouping={"largest": 3, "attach": 0.9})
+    for memory in (whole, small):
+        for n in range(8):
+            await fact(memory, f"the red boat sails number{n}")
+        assert await memory.verify() == []
+    [theme] = await leaves(whole)
+    assert len(theme.record_ids) == 8
+    assert max(len(one) for one in grouping(await homes(small))) == 3
+    with pytest.raises(InvalidInput):
+        await open_store("none", grouping={"bigness": 3})
+
+
+async def test_chinese_records_and_their_names(memory: AsyncMemory) -> None:
+    garden = [await fact(memory, name) for name in ("花园的番茄熟了", "花园的番茄需要肥料")]
+    other = await fact(memory, "小林每天骑自行车去公司")
+    found = await homes(memory)
+    assert grouping(found) == {frozenset(garden), frozenset([other])}
+    assert {"番茄", "花园"} <= set(found[garden[0]].name.split(", "))
+    [hit, *_] = await memory.search("番茄", strata=["themes"], **IVO)
+    assert set(hit.theme.record_ids if hit.theme else ()) == set(garden)
+
+
 # ── browsing ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -141,10 +164,14 @@ async def test_pages_have_no_gaps_and_no_repeats_and_the_largest_first(memory: A
     for n, word in enumerate(("kettle", "violin", "harbour", "peanut", "museum", "anorak", "snow")):
         for m in range(1 + n % 3):
             await fact(memory, f"{word} {word} {word} {'xyz'[m]}{n}")
+    await many(memory, 30)
     whole = await roots(memory)
     assert len(whole) > 5
-    sizes = [one.children or len(one.record_ids) for one in whole]
-    assert sizes == sorted(sizes, reverse=True)
+    sizes = [
+        len(one.record_ids) or sum(len(u.record_ids) for u in await roots(memory, one.id))
+        for one in whole
+    ]
+    assert sizes == sorted(sizes, reverse=True) and any(one.children for one in whole)
     for limit in (1, 2, 4, len(whole)):
         paged, cursor = list[Theme](), None
         while True:
@@ -287,13 +314,14 @@ async def test_a_waiting_record_holds_up_nobody(memory: AsyncMemory) -> None:
     second = await fact(memory, BOATS[1])
     gone = await fact(memory, "the wet boat sails")
     await memory.retire(gone, **IVO)
-    store, scope = memory._runtime.store, Scope(tenant="default", user_id="ivo")
-    await store.with_themes(scope, memory._runtime.now(), ThemeRows.clear)
+    for table in ("theme_members", "themes"):
+        backend._writer.execute(f"DELETE FROM {table}")
+    backend._writer.execute("UPDATE scopes SET themed = 0, themes = themes + 1")
     backend._writer.execute(
         "DELETE FROM vectors WHERE seq IN (SELECT seq FROM records WHERE id = ?)", (second,)
     )
     with fail_after(10):
-        await keep_themes(memory._runtime, scope)
+        await keep_themes(memory._runtime, Scope(tenant="default", user_id="ivo"))
     assert (await homes(memory)).keys() == {first}
 
 

@@ -32,6 +32,7 @@ class Found:
     occurred: NDArray[np.int64]
     flags: NDArray[np.uint8]
     role: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
     session: NDArray[np.uint64]
     stratum: NDArray[np.uint8]
     wanted: NDArray[np.bool_]
@@ -59,6 +60,7 @@ def found(coverage: list[float], **arrays: list[Any]) -> Found:
         occurred=column("occurred", 0, np.int64),
         flags=column("flags", 0, np.uint8),
         role=column("role", 0, np.uint8),
+        kind=column("kind", 255, np.uint8),
         session=column("session", 0, np.uint64),
         stratum=column("stratum", 0, np.uint8),
         wanted=column("wanted", True, np.bool_),
@@ -250,3 +252,18 @@ def test_weights_replace_single_ones() -> None:
     told = found([0.5, 0.45], speaker=[False, True])
     assert list(score(told, ASKED, same).order) == [1, 0]
     assert list(score(told, ASKED, same, weights={"speaker": 0.0}).order) == [0, 1]
+
+
+def test_an_old_event_ranks_lower_and_stays() -> None:
+    """By kind: what happened fades, what is so does not, and neither where the past is asked for."""
+    year = 365 * 86_400_000_000
+    plan = Plan("q", words=ASKED.words, asked_at=10 * year)
+    episodic, semantic = 1, 2
+    aged = {"stratum": [2, 2], "occurred": [10 * year, 5 * year]}
+    events = found([0.5, 0.5], kind=[episodic, episodic], **aged)
+    assert ranked(events, plan).signals["faded"].round(2).tolist() == [0.0, 0.97]
+    assert ranked(events, plan).order.tolist() == [0, 1]
+    facts = found([0.5, 0.5], kind=[semantic, semantic], **aged)
+    assert ranked(facts, plan).signals["faded"].tolist() == [0.0, 0.0]
+    past = replace(plan, past=True)
+    assert ranked(events, past).signals["faded"].tolist() == [0.0, 0.0]

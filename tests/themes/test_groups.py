@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -121,6 +121,22 @@ def test_no_group_is_too_large_after_any_add(
     check(groups, told)
 
 
+def keep(
+    groups: Groups,
+    kept: dict[int, dict[str, Vector]],
+    homes: dict[str, int],
+    numbers: Iterator[int],
+) -> None:
+    renamed = {key: next(numbers) for key in groups.touched if key < 0}
+    for key in groups.touched:
+        kept[renamed.get(key, key)] = dict(groups.members(key))
+    for key in groups.gone:
+        del kept[key]
+    homes |= {name: renamed.get(key, key) for name, key in groups.homes.items()}
+    groups.settled(renamed)
+    assert set(groups.keys) == set(kept)
+
+
 @settings(max_examples=40)
 @given(st.data())
 def test_added_changed_removed_tidied_and_kept_in_any_order(data: st.DataObject) -> None:
@@ -133,7 +149,8 @@ def test_added_changed_removed_tidied_and_kept_in_any_order(data: st.DataObject)
     homes: dict[str, int] = {}
     numbers = iter(range(1, 1000))
     steps = st.lists(
-        st.sampled_from(["add", "add", "add", "change", "remove", "tidy", "keep"]), max_size=50
+        st.sampled_from(["add", "add", "add", "change", "remove", "tidy", "regroup", "keep"]),
+        max_size=50,
     )
     for step in data.draw(steps):
         if step == "add" and supply:
@@ -151,15 +168,13 @@ def test_added_changed_removed_tidied_and_kept_in_any_order(data: st.DataObject)
             homes.pop(name, None)
         elif step == "tidy":
             groups.tidy()
+        elif step == "regroup" and told:
+            keep(groups, kept, homes, numbers)
+            groups.regroup(dict(told), dict(homes))
+            for name, key in homes.items():
+                assert name in groups.members(groups.homes.get(name, key))
         elif step == "keep":
-            renamed = {key: next(numbers) for key in groups.touched if key < 0}
-            for key in groups.touched:
-                kept[renamed.get(key, key)] = dict(groups.members(key))
-            for key in groups.gone:
-                del kept[key]
-            homes |= {name: renamed.get(key, key) for name, key in groups.homes.items()}
-            groups.settled(renamed)
-            assert set(groups.keys) == set(kept)
+            keep(groups, kept, homes, numbers)
         check(groups, told)
 
 

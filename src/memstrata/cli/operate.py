@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -25,6 +25,7 @@ __all__ = [
     "bench_precisionmembench",
     "bench_redaction",
     "bench_speed",
+    "bench_themes",
     "bench_tokens",
     "consolidate",
     "doctor",
@@ -138,12 +139,20 @@ def _stats(counted: dict[str, Any]) -> str:
                 for lifecycle, count in by_lifecycle.items()
             ]
         else:
-            rows.append((name.replace("_", " "), value))
+            rows += _flat(name, value)
     width = max(len(name) for name, _ in rows)
     return "\n".join(
         f"{name:{width}}  {value:,}" if isinstance(value, int) else f"{name:{width}}  {value}"
         for name, value in rows
     )
+
+
+def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A figure, or those under one name, each with all its names."""
+    if not isinstance(value, dict):
+        return [(name.replace("_", " "), value)]
+    inside = cast("dict[str, Any]", value)
+    return [row for key, one in inside.items() for row in _flat(f"{name}: {key}", one)]
 
 
 def doctor(call: Call) -> None:
@@ -278,6 +287,11 @@ def bench_precisionmembench(
 def bench_ablation(call: Call, *, data: Data, out: Out = None, infer: Infer = True) -> None:
     """Measure what each signal of recall is worth, on LoCoMo, LongMemEval and MADial-Bench."""
     _bench(call, "ablation", data, out, infer=infer)
+
+
+def bench_themes(call: Call, *, data: Data, out: Out = None) -> None:
+    """Measure how fast themes reorganise themselves, and how much that depends on the way."""
+    _bench(call, "themes", data, out)
 
 
 def bench_tokens(call: Call, *, data: Data, out: Out = None) -> None:

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from memstrata.recall.count import Count, Counted
     from memstrata.recall.timeline import Event
     from memstrata.receipts import Consolidation, ErasureReceipt
-from memstrata.records import (
-    Batch,
-    Change,
-    Entity,
-    Episode,
-    Evidence,
-    Hit,
-    Message,
-    Page,
-    Receipt,
-    Record,
-    Results,
-    Review,
-    Theme,
-)
+    from memstrata.records import (
+        Batch,
+        Change,
+        Entity,
+        Episode,
+        Evidence,
+        Hit,
+        Message,
+        Page,
+        Receipt,
+        Record,
+        Results,
+        Review,
+        Theme,
+    )
 
 __all__ = [
     "amounts",

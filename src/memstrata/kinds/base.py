@@ -59,6 +59,8 @@ class KindModel(BaseModel):
     always: ClassVar[bool] = False
     """Whether `context` shows every record of the kind, whatever the query."""
 
+    half_life: ClassVar[float | None] = None
+    """Days in which half of a record fades from rankings; None for what does not fade."""
     themed: ClassVar[bool] = True
     """Whether its records are grouped into themes."""
 

@@ -24,6 +24,7 @@ class Episodic(KindModel):
     code: ClassVar[int] = 1
     prefix: ClassVar[str] = "epi"
     block: ClassVar[str] = "episodic_memory"
+    half_life: ClassVar[float | None] = 365.0
     rule: ClassVar[str] = "an update corrects this event; later events never overwrite earlier ones"
 
     kind: Literal["episodic"] = "episodic"

@@ -29,7 +29,7 @@ from memstrata.ingest import transfer
 from memstrata.kinds import describe
 from memstrata.receipts import AuditEntry, Consolidation, Exposure
 from memstrata.records import Batch, Page, Scope, micros
-from memstrata.runtime import view_of, zone_named
+from memstrata.runtime import Recalled, view_of, zone_named
 from memstrata.safety.scan import audit_secrets
 from memstrata.safety.traces import left_of
 from memstrata.store.audit import Entry
@@ -130,8 +130,16 @@ class Operating(Handle):
     async def stats(
         self, *, user_id: str | None = None, agent_id: str | None = None
     ) -> dict[str, Any]:
-        """How much a scope holds, what waits, and bytes on disk."""
-        return await self._runtime.store.stats(view_of(self._scope(user_id, agent_id)))
+        """How much a scope holds, what waits, how its themes fare, and bytes on disk.
+
+        `recall` says what `context` has looked at and taken since the store was opened.
+        """
+        scope = self._scope(user_id, agent_id)
+        counted = await self._runtime.store.stats(view_of(scope))
+        if self._runtime.model is None:
+            counted["themes"]["note"] = "; ".join(self._runtime.notes)
+        recalled = self._runtime.recalled.get(scope, Recalled())
+        return {**counted, "recall": recalled.to_dict()}
 
     async def verify(
         self,

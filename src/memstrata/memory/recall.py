@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from memstrata.arguments import (
     check_choice,
@@ -17,6 +17,7 @@ from memstrata.arguments import (
     check_texts,
     moment,
 )
+from memstrata.errors import InvalidInput
 from memstrata.handle import Handle
 from memstrata.kinds import KINDS
 from memstrata.recall import context as contexts
@@ -24,7 +25,7 @@ from memstrata.recall import find as finding
 from memstrata.recall.count import Count, count_things
 from memstrata.recall.gate import GAIN
 from memstrata.recall.score import RELATED
-from memstrata.recall.select import Selection
+from memstrata.recall.select import SELECTIONS, Selection
 from memstrata.recall.timeline import Event, order_events
 from memstrata.records import (
     Context,
@@ -43,6 +44,13 @@ _When = datetime | str | None
 
 _OVERVIEW = 200
 """How many hits a timeline or a count looks at."""
+
+
+def _gain(value: object) -> float:
+    number = check_number("gain", value, most=1.0)
+    if number is None:
+        raise InvalidInput("gain is a number from 0 to 1, not None")
+    return number
 
 
 class Recalling(Handle):
@@ -128,8 +136,8 @@ class Recalling(Handle):
                 max_tokens=check_limit("max_tokens", max_tokens, most=1_000_000),
                 kinds=None if kinds is None else check_choices("kinds", kinds, KINDS),
                 now=moment("now", now, zone) or self._runtime.clock(),
-                how=check_choice("select", select, Selection),
-                gain=check_number("gain", gain, most=1.0) or 0.0,
+                how=cast("Selection", check_choices("select", [select], SELECTIONS)[0]),
+                gain=_gain(gain),
             ),
         )
         await self._note_reads("context", scope, shown)

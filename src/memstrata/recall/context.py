@@ -23,7 +23,7 @@ from memstrata.recall.gate import GAIN, Gate, Offer, ShareGate, admit, shares
 from memstrata.recall.intent import Intent, read_intent
 from memstrata.recall.select import Selection, redundancy, select
 from memstrata.records import TRUST_RANK, Context, Hit, Ledger, Record, Scope
-from memstrata.runtime import Runtime, view_of
+from memstrata.runtime import Recalled, Runtime, view_of
 from memstrata.store.views import Listing
 from memstrata.text.analyse import QueryTerm, terms
 from memstrata.turns import said_by, texts_of
@@ -73,6 +73,8 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, 
     if intent.question:
         shown = {hit.id for hit in always}
         chosen = await _chosen(runtime, scope, asked, intent, shown)
+        seen = runtime.recalled.setdefault(scope, Recalled())
+        seen.note(len(chosen.hits) + len(chosen.dropped), len(chosen.hits))
     hits = [*always, *chosen.hits]
     count = limits_of(runtime.embedder).count
     made = assemble(

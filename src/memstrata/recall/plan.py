@@ -55,6 +55,7 @@ class Plan:
     """Whether it asks how the asker's things stand, so that the newest of several answers holds."""
     past: bool = False
     """Whether it asks for what was so before."""
+    asked_at: int = 0
 
     @property
     def terms(self) -> tuple[tuple[int, float], ...]:
@@ -121,6 +122,7 @@ def make_plan(query: str, *, now: datetime, zone: tzinfo, speakers: Mapping[str,
         mode=_mode(folded),
         wants_list=bool(_LIST.search(folded)),
         of_asker=of_asker,
+        asked_at=micros(now),
         past=window is not None or bool(_PAST.search(folded)),
         newest=of_asker and window is None and _asks_newest(folded),
     )

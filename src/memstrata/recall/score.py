@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memstrata.errors import InvalidInput
+from memstrata.arguments import check_numbers
+from memstrata.kinds import KINDS
 from memstrata.recall.plan import Plan
 from memstrata.records import Method
 from memstrata.store.items import STRATA
@@ -52,6 +54,9 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         # Another than the asker said it, where the asker's own things are asked for.
         # 0.0 / 0.0; 0.2 / 0.0; without "recent", 1.1 / 0.7
         "others": -0.2,
+        # An event that is long past, where no time is asked for: it ranks a little lower and never
+        # goes. 0.0 / 0.0; 0.0 / 0.0
+        "faded": -0.05,
         # The best sum of the above in its session. 0.0 / 0.3; 0.0 / -0.1
         "session": 0.15,
         # Of the asker's turns about as strong as the best, the newer ones, where it is asked how
@@ -139,6 +144,8 @@ class Signals(Protocol):
         """0: in none."""
         ...
 
+    @property
+    def kind(self) -> NDArray[np.uint8]: ...
     @property
     def stratum(self) -> NDArray[np.uint8]: ...
     @property
@@ -238,8 +245,29 @@ def _signals(
         "time": _time_fit(candidates.occurred, plan.window),
         "dated": ((flags & _DATED > 0) & plan.asks_when).astype(np.float64),
         "asks": (flags & _ONLY_ASKS > 0).astype(np.float64),
+        "faded": _faded(candidates, plan),
         "others": (said & (candidates.role != 0) & plan.of_asker).astype(np.float64),
     }
+
+
+def _faded(candidates: Signals, plan: Plan) -> _Array:
+    """How much of an event has faded, by half in each half-life of its kind; nothing where the
+    past is asked for."""
+    lives = _half_lives()[candidates.kind]
+    if plan.past:
+        return np.zeros(len(lives))
+    age = np.maximum(plan.asked_at - candidates.occurred.astype(np.float64), 0.0)
+    return 1.0 - 0.5 ** (age / (lives * _DAY))
+
+
+@lru_cache(maxsize=1)
+def _half_lives() -> _Array:
+    """By the code of a kind, in days; infinite for what does not fade."""
+    lives = np.full(256, np.inf)
+    for kind in KINDS.values():
+        if kind.half_life is not None:
+            lives[kind.code] = kind.half_life
+    return lives
 
 
 def _lent(
@@ -370,10 +398,4 @@ def _confidence(speaker: NDArray[np.bool_], evidence: Mapping[str, _Array]) -> f
 
 def check_weights(weights: Mapping[str, float]) -> dict[str, float]:
     """Weights a caller gives, checked: a known signal each, and a finite number."""
-    known = ("lexical", *WEIGHTS)
-    for name, value in weights.items():
-        if name not in known:
-            raise InvalidInput(f"no signal is called {name!r}: use {', '.join(sorted(known))}")
-        if isinstance(value, bool) or not np.isfinite(value):
-            raise InvalidInput(f"the weight of {name} is a finite number, not {value!r}")
-    return {name: float(value) for name, value in weights.items()}
+    return check_numbers("weights", weights, ("lexical", *WEIGHTS))

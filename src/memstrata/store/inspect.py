@@ -65,8 +65,30 @@ def stats(tx: Tx, view: View) -> dict[str, Any]:
             by_lifecycle[lifecycle] = by_lifecycle.get(lifecycle, 0) + count
     store = tx.one("store_row")
     counted["records"] = kinds
+    counted["themes"] = _themes(tx, view)
     counted["embedder"] = store[2] if store else None
     return counted
+
+
+def _themes(tx: Tx, view: View) -> dict[str, Any]:
+    """The health of themes: how many, of what sizes, and how settled."""
+    sizes: list[int] = []
+    parents = records = moved = 0
+    for _, number in numbered(tx, view):
+        for level, size, count in tx.rows("stats_themes", {"scope": number}):
+            parents += count if level else 0
+            sizes += [] if level else [int(size)] * count
+        placed, changed = tx.one("stats_moves", {"scope": number}) or (0, 0)
+        records, moved = records + placed, moved + changed
+    return {
+        "count": len(sizes),
+        "parents": parents,
+        "records": records,
+        "single": sizes.count(1),
+        "largest": max(sizes, default=0),
+        "mean_size": round(sum(sizes) / len(sizes), 2) if sizes else 0.0,
+        "moved_share": round(moved / records, 3) if records else 0.0,
+    }
 
 
 def open_batches(tx: Tx, tenant: str) -> tuple[int, int]:

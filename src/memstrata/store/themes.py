@@ -80,6 +80,11 @@ class ThemeRows:
         rows = sorted(self._tx.rows("record_by_seq", listed))
         return [(int(row[0]), record_from(self._scope, row)) for row in rows]
 
+    def said(self, records: Collection[str]) -> dict[str, int]:
+        """When the first of what each of these records rests on was said."""
+        asked = {**self._own, "ids": dumps(sorted(records))}
+        return {str(row[0]): int(row[1]) for row in self._tx.rows("theme_said", asked)}
+
     def departed(self) -> list[tuple[str, int]]:
         """Members without an open version, and the theme they are in."""
         return [(str(r[0]), int(r[1])) for r in self._tx.rows("theme_departed", self._own)]
@@ -276,7 +281,7 @@ def list_themes(tx: Tx, view: View, listing: Listing, parent: str | None) -> Pag
         asked = {"scope": number, "parent": parent, "size": size, "after": after}
         name = "theme_top" if parent is None else "theme_under"
         rows = tx.rows(name, {**asked, "limit": listing.limit + 1})
-        found += [(-int(row[8]), int(row[0]), scope, number, row) for row in rows]
+        found += [(-int(row[-1]), int(row[0]), scope, number, row) for row in rows]
     found.sort(key=lambda one: one[:2])
     page = found[: listing.limit]
     more = f"{-page[-1][0]}:{page[-1][1]}" if len(found) > listing.limit else None
@@ -286,7 +291,7 @@ def list_themes(tx: Tx, view: View, listing: Listing, parent: str | None) -> Pag
 
 def _theme(tx: Tx, scope: Scope, number: int, row: Row) -> Theme:
     seq, theme_id, level, parent, name, summary, started_at, ended_at, size, *rest = row
-    created_at, changed_at = rest
+    created_at, changed_at = rest[:2]
     asked = {"scope": number, "name": name, "id": theme_id}
     members = tx.rows("theme_record_ids", {"scope": number, "theme": seq})
     return Theme(

@@ -7,7 +7,7 @@ only. What a process knows of a scope's themes it keeps until another process ch
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -229,7 +229,7 @@ class _Work:
         told = dict(self.rows.records([self.versions[name] for name in members]))
         typical = [told[self.versions[name]] for name in _typical(members, groups.centroid(key))]
         self.known.forget(key)
-        span = _span(typical)
+        span = _span(typical, self.rows.said(members))
         name = name_of(
             [record.text for record in typical],
             [KINDS[record.kind].about(record) for record in typical],
@@ -347,11 +347,16 @@ def _belongs(record: Record) -> bool:
     )
 
 
-def _span(records: Sequence[Record]) -> tuple[int, int]:
-    """From the first to the last: when they happened, or, where none says so, were learned."""
-    own = [record.occurred_at or record.valid_from for record in records]
-    known = [when for when in own if when is not None] or [one.created_at for one in records]
-    return micros(min(known)), micros(max(known))
+def _span(records: Sequence[Record], said: Mapping[str, int]) -> tuple[int, int]:
+    """From the first to the last: when each happened, or was said, or was learned."""
+    moments = [_moment(record, said.get(record.id)) for record in records]
+    return min(moments), max(moments)
+
+
+def _moment(record: Record, said: int | None) -> int:
+    if own := record.occurred_at or record.valid_from:
+        return micros(own)
+    return micros(record.created_at) if said is None else said
 
 
 def _typical(members: Members, centroid: NDArray[np.float32]) -> list[str]:

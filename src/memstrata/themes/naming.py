@@ -11,7 +11,7 @@ from memstrata.text.analyse import terms
 from memstrata.text.clean import shorten
 from memstrata.text.name_words import CALENDAR
 from memstrata.text.names import names
-from memstrata.text.topics import distinct, weigh
+from memstrata.text.topics import Topic, distinct, weigh
 
 __all__ = ["Told", "name_of", "name_of_parent", "summary_of"]
 
@@ -27,6 +27,7 @@ _DULL = frozenset(
     | {key for word in CALENDAR for key in terms(word)}
 )
 """Keys of the words that records are put in, and of days and months."""
+_TELLING = 0.9
 _ROLES = ("user", "assistant")
 _READ = 300
 """Characters of a member that are read for the name."""
@@ -64,7 +65,7 @@ def name_of(
     read = [text[:_READ] for text in texts]
     found = weigh(read, [names(text) for text in read], people)
     common = max(_COMMON * count, _FEW)
-    telling = [one for one in found if others[one.key] < common and one.key not in _DULL]
+    telling = [one for one in found if _tells(one, others[one.key], common)]
     weighed = [(one, one.weight * _rarity(others[one.key], count)) for one in telling or found]
     weighed.sort(key=lambda pair: -pair[1])
     ranked = [topic for topic, _ in weighed]
@@ -79,6 +80,11 @@ def name_of(
         usual = begin + (", ".join(words[:_WORDS]) or shorten(first, _TITLE))
         old = next((name for name in tried if free(name)), usual)
     return Told(old, tuple(topic.key for topic in ranked[:_TOPICS]))
+
+
+def _tells(topic: Topic, others: int, common: float) -> bool:
+    """Whether a topic is more than a word that stands once where no noun does."""
+    return topic.weight >= _TELLING and others < common and topic.key not in _DULL
 
 
 def _rarity(others: int, count: int) -> float:

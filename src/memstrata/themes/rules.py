@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memstrata.arguments import check_numbers
 from memstrata.errors import InvalidInput
 
 __all__ = ["ARTICLE", "LEVELS", "Levels", "Rules", "check_grouping", "rules_for"]
@@ -79,12 +80,8 @@ def rules_for(
 
 def check_grouping(changes: Mapping[str, float]) -> dict[str, float]:
     """Changes of the rules that a caller gives, checked: a known name each, and a number."""
-    known = [one.name for one in fields(Rules)]
-    for name, value in changes.items():
-        if name not in known:
-            raise InvalidInput(f"no rule is called {name!r}: use {', '.join(sorted(known))}")
-        if isinstance(value, bool) or not np.isfinite(value):
-            raise InvalidInput(f"the rule {name} is a finite number, not {value!r}")
-    return {
-        name: int(value) if name in _COUNTS else float(value) for name, value in changes.items()
-    }
+    plain = check_numbers("grouping", changes, [one.name for one in fields(Rules)])
+    for name in _COUNTS:
+        if plain.get(name, 2) < 2:
+            raise InvalidInput(f"grouping: {name} is at least 2, or every record stays alone")
+    return {name: int(value) if name in _COUNTS else value for name, value in plain.items()}

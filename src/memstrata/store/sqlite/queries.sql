@@ -1241,6 +1241,14 @@ SELECT
 SELECT kind, lifecycle, count(*) FROM records
 WHERE scope = :scope AND closed_at IS NULL GROUP BY kind, lifecycle ORDER BY kind, lifecycle;
 
+-- name: stats_themes
+-- How many themes of each size there are, of records and of themes.
+SELECT level, size, count(*) FROM themes WHERE scope = :scope GROUP BY level, size;
+
+-- name: stats_moves
+-- How many records are in a theme, and how many of those have changed theirs.
+SELECT count(*), coalesce(sum(moves > 0), 0) FROM theme_members WHERE scope = :scope;
+
 -- name: vault_get
 -- The sealed key of the marks, and which key opens it.
 SELECT key_id, sealed FROM vault;
@@ -1720,6 +1728,14 @@ ON CONFLICT (scope, seq) DO UPDATE SET
     size = excluded.size, sum = excluded.sum, started_at = excluded.started_at,
     ended_at = excluded.ended_at, changed_at = excluded.changed_at;
 
+-- name: theme_said
+-- When the first of what a record rests on was said.
+SELECT e.record_id, min(m.occurred_at) FROM evidence e
+JOIN messages m INDEXED BY messages_id ON m.scope = e.scope AND m.id = e.source_id
+WHERE e.scope = :scope AND e.record_id IN (SELECT value FROM json_each(:ids))
+    AND e.removed_at IS NULL
+GROUP BY e.record_id;
+
 -- name: theme_placed
 -- Every record that is in a theme.
 SELECT record_id, seq, theme FROM theme_members WHERE scope = :scope ORDER BY seq;
@@ -1775,22 +1791,27 @@ FROM themes t INDEXED BY themes_id
 WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: theme_top
--- The themes at the top of the tree after a cursor, the largest first; a parent of one is none.
-SELECT seq, id, level, (
-    SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
-    name, summary, started_at, ended_at, size, created_at, changed_at
-FROM themes t
-WHERE scope = :scope AND (size < :size OR (size = :size AND seq > :after)) AND CASE level
-    WHEN 1 THEN size > 1
-    ELSE coalesce((SELECT p.size FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent), 1) < 2
-    END
-ORDER BY size DESC, seq LIMIT :limit;
+-- The themes at the top of the tree after a cursor, those of the most records first; a parent of
+-- one is none.
+WITH top AS (
+    SELECT *, CASE level WHEN 0 THEN size ELSE (
+            SELECT sum(u.size) FROM themes u INDEXED BY themes_parent
+            WHERE u.scope = t.scope AND u.parent = t.seq) END AS held
+    FROM themes t
+    WHERE scope = :scope AND CASE level
+        WHEN 1 THEN size > 1
+        ELSE coalesce(
+            (SELECT p.size FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent), 1) < 2
+        END)
+SELECT seq, id, level, NULL, name, summary, started_at, ended_at, size, created_at, changed_at, held
+FROM top WHERE held < :size OR (held = :size AND seq > :after)
+ORDER BY held DESC, seq LIMIT :limit;
 
 -- name: theme_under
 -- The themes under another after a cursor, the largest first.
 SELECT seq, id, level, (
     SELECT p.id FROM themes p WHERE p.scope = t.scope AND p.seq = t.parent AND p.size > 1),
-    name, summary, started_at, ended_at, size, created_at, changed_at
+    name, summary, started_at, ended_at, size, created_at, changed_at, size
 FROM themes t INDEXED BY themes_parent
 WHERE scope = :scope AND parent = (
         SELECT p.seq FROM themes p INDEXED BY themes_id WHERE p.scope = :scope AND p.id = :parent)
