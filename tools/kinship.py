@@ -10,8 +10,6 @@ distilled from the LoCoMo conversations (English) and the memories of MADial-Ben
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,6 +22,7 @@ import memstrata
 from memstrata.bench import data as locomo
 from memstrata.bench import haystack, madial
 from memstrata.bench.locomo import haystack_of
+from memstrata.bench.realmem import realmem_points
 from memstrata.bench.report import Ledger
 from memstrata.models.base import Embedder, load_embedder
 from memstrata.models.inprocess import LEVELS
@@ -34,9 +33,7 @@ __all__ = ["main"]
 
 def _realmem(data: Path) -> Iterator[list[str]]:
     for path in sorted((data / "realmem").glob("*_dialogues_*.json")):
-        sessions = json.loads(path.read_text(encoding="utf-8"))["dialogues"]
-        points = [point for one in sessions for point in one.get("extracted_memory") or []]
-        yield [re.sub(r"^【.*?】\s*", "", point["content"]) for point in points]
+        yield realmem_points(path)
 
 
 def _locomo(data: Path, embedder: Embedder) -> Iterator[list[str]]:
@@ -77,12 +74,18 @@ def main(arguments: Sequence[str]) -> None:
         "LoCoMo": _locomo(data, embedder),
         "MADial-Bench zh": _chinese(data),
     }
-    rows: list[NDArray[np.float64]] = []
+    rows: list[list[float]] = []
     for name, memories in sets.items():
         cosines = _cosines(embedder, memories)
-        rows.append(np.quantile(cosines, [1 - share for share in shares]))
-        print(f"{name}: {len(cosines)} pairs", np.round(rows[-1], 3).tolist())
-    print("mean of them:", np.round(np.mean(rows, axis=0), 3).tolist())
+        rows.append([float(np.quantile(cosines, 1 - share)) for share in shares])
+        print(f"{name}: {len(cosines)} pairs", _rounded(rows[-1]))
+    print(
+        "mean of them:", _rounded([sum(column) / len(rows) for column in zip(*rows, strict=True)])
+    )
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [round(value, 3) for value in values]
 
 
 if __name__ == "__main__":

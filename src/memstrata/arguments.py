@@ -24,6 +24,7 @@ __all__ = [
     "check_key",
     "check_limit",
     "check_number",
+    "check_numbers",
     "check_path",
     "check_text",
     "check_texts",

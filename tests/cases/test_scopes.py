@@ -265,7 +265,7 @@ READS: dict[str, Callable[[Memory, Scope], Any]] = {
     "search by keyword": lambda m, s: m.search("common", method="bm25", limit=1000, **s),
     "search literally": lambda m, s: m.search("mark", method="string_match", limit=1000, **s),
     "search the past": lambda m, s: m.search("common", known_at="2999-01-01", limit=1000, **s),
-    "context": lambda m, s: m.context("common words fact", **s),
+    "context": lambda m, s: m.context("common words fact", gain=0, **s),
     "messages, list": lambda m, s: [m.messages(**s), m.list(**s)],
     "get": lambda m, s: [m.get(item.id, **s) for item in [*m.messages(**s), *m.list(**s)]],
     "history": lambda m, s: [

@@ -255,7 +255,7 @@ def test_weights_replace_single_ones() -> None:
 
 
 def test_an_old_event_ranks_lower_and_stays() -> None:
-    """By kind: what happened fades, what is so does not, and neither where the past is asked for."""
+    """By kind: what happened fades, what is so does not; neither where the past is asked for."""
     year = 365 * 86_400_000_000
     plan = Plan("q", words=ASKED.words, asked_at=10 * year)
     episodic, semantic = 1, 2

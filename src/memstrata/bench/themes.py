@@ -6,12 +6,9 @@ time is left out. The pure core and the whole transaction, with names and rows, 
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +19,7 @@ from memstrata import jobs
 from memstrata.bench import data as locomo_data
 from memstrata.bench import haystack, machine
 from memstrata.bench import report as reports
+from memstrata.bench.realmem import realmem_points
 from memstrata.bench.report import SEED, Block
 from memstrata.errors import InvalidInput
 from memstrata.models.base import Embedder, load_embedder
@@ -83,9 +81,7 @@ def _statements(data: Path) -> list[str]:
     """Memory points first, then turns that say something, each once and cut to 900 characters."""
     found: list[str] = []
     for path in sorted((data / "realmem").glob("*_dialogues_*.json")):
-        sessions: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["dialogues"]
-        points = [str(p["content"]) for one in sessions for p in one.get("extracted_memory") or []]
-        found += [re.sub(r"^【.*?】\s*", "", point) for point in points]
+        found += realmem_points(path)
     for one in locomo_data.load(*locomo_data.find_files(data)):
         found += [f"{turn.speaker}: {turn.text}" for turn in one.turns if len(turn.text) > 60]
     return list(dict.fromkeys(text[:900] for text in found))

@@ -100,7 +100,7 @@ def consolidate(
     call: Call,
     *,
     rebuild_themes: Annotated[
-        bool, typer.Option("--rebuild-themes", help="Make all themes anew.")
+        bool, typer.Option("--rebuild-themes", help="Let every record find its theme anew.")
     ] = False,
 ) -> None:
     """Tidy a memory: duplicates, plans whose time is over, digests, the profile, themes, pages."""

@@ -410,7 +410,7 @@ def one_batch(batch: Batch, zone: tzinfo) -> str:
 
 def consolidation(done: Consolidation) -> str:
     """What tidying did."""
-    fewer, grouped = done.themes.get("fewer", 0), done.themes.get("records", 0)
+    fewer, grouped = done.themes.get("fewer", 0), done.themes.get("moved", 0)
     parts = [
         (done.duplicates, plural(done.duplicates, "duplicate") + " retired"),
         (done.lapsed_plans, plural(done.lapsed_plans, "plan") + " over"),
@@ -418,7 +418,7 @@ def consolidation(done: Consolidation) -> str:
         (done.profile, "the profile made"),
         (done.entities, plural(done.entities, "entity", "entities") + " dropped"),
         (fewer, plural(fewer, "theme") + " fewer"),
-        (grouped, plural(grouped, "record") + " put into themes anew"),
+        (grouped, plural(grouped, "record") + " moved to another theme"),
         (done.freed_bytes, plural(done.freed_bytes, "byte") + " given back"),
     ]
     told = join((text for count, text in parts if count), ", ")

@@ -64,7 +64,7 @@ async def _tidied(runtime: Runtime, scope: Scope) -> dict[str, int]:
 
 
 async def _rebuilt(runtime: Runtime, scope: Scope) -> dict[str, int]:
-    return {"records": await keep.rebuild_themes(runtime, scope)}
+    return {"moved": await keep.rebuild_themes(runtime, scope)}
 
 
 def _is_made(change: Change) -> bool:

@@ -87,7 +87,7 @@ class Operating(Handle):
         """Tidy a scope: duplicates, plans whose time is over, digests, the profile, themes, pages.
 
         A second call right after changes nothing. `undo` takes the batch back. `rebuild_themes`
-        makes all themes anew, with the names they have where they can keep them.
+        lets every record find its theme anew.
         """
         scope = self._scope(user_id, agent_id)
         again = check_flag("rebuild_themes", rebuild_themes)

@@ -7,7 +7,7 @@ and of those, down to the original words, what pays is put before the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 import anyio
@@ -21,11 +21,15 @@ from memstrata.recall.find import Answer, find_planned, strata_for
 from memstrata.recall.find import Asked as Search
 from memstrata.recall.gate import GAIN, Gate, Offer, ShareGate, admit, shares
 from memstrata.recall.intent import Intent, read_intent
+from memstrata.recall.plan import make_plan
+from memstrata.recall.score import RELATED
 from memstrata.recall.select import Selection, redundancy, select
+from memstrata.recall.stands_alone import asks
 from memstrata.records import TRUST_RANK, Context, Hit, Ledger, Record, Scope
 from memstrata.runtime import Recalled, Runtime, view_of
+from memstrata.store.items import STRATA
 from memstrata.store.views import Listing
-from memstrata.text.analyse import QueryTerm, terms
+from memstrata.text.analyse import terms
 from memstrata.turns import said_by, texts_of
 
 __all__ = ["Asked", "build"]
@@ -34,8 +38,15 @@ _POOL = 60
 """How many candidates representatives are chosen from."""
 _TELLING = 0.5
 """The weight from which a term of the question is one of the things it asks for."""
-_UNRELATED = 0.1
-"""Below this score a hit has nothing to do with the question, whatever else there is."""
+_OVERVIEW = frozenset(STRATA[name] for name in ("records", "episodes", "themes"))
+_THEMES, _MEMBERS = 5, 20
+"""For an overview: how many themes, and how many of their records, join the candidates."""
+_SHORT, _UNRELATED = 12, 0.1
+"""Of a question of at most so many words: the score below which a hit without any of them has
+nothing to do with it. The best hits of half of MADial-Bench's dialogues, which tell something
+rather than ask, are below it and right."""
+_FEW = 10
+"""How many hits are looked at where the best one is below what a question's best hits reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +112,73 @@ async def _chosen(
         zone=asked.zone,
         now=asked.now,
         kinds=asked.kinds,
-        strata=strata_for(None, asked.kinds),
+        strata=_strata(asked, intent.question),
         limit=_POOL,
     )
     answer = await find_planned(runtime, scope, search, vectors=True)
+    if not any(hit.score >= _UNRELATED for hit in answer.results) and search.strata == _OVERVIEW:
+        search = replace(search, strata=strata_for(None, None))
+        answer = await find_planned(runtime, scope, search, vectors=True)
     said: set[str] = set() if isinstance(asked.query, str) else set(texts_of(asked.query))
-    found = [hit for hit in answer.results if hit.id not in shown and hit.text not in said]
-    pool = [hit for hit in found if hit.score >= _UNRELATED]
-    dropped = [Dropped(hit, "has nothing to do with it") for hit in found[len(pool) :]]
+    hits = await _with_members(runtime, scope, list(answer.results))
+    found = [hit for hit in hits if hit.id not in shown and hit.text not in said]
+    words = frozenset(one.term for one in answer.plan.words if one.weight >= _TELLING)
+    pool, others = _related(asked, intent.question, words, found)
+    dropped = [Dropped(hit, "has nothing to do with it") for hit in others]
     likeness = _likeness(runtime, pool, answer)
     scores = np.array([hit.score for hit in pool], np.float64)
-    words = answer.plan.words
-    order = select(scores, likeness, asked.how, terms=len(words))
+    order = select(scores, likeness, asked.how, terms=len(answer.plan.words))
     gate = ShareGate(asked.gain)
     taken = await _admitted(gate, intent.question, pool, order, scores, likeness, words)
     kept = [at for at in order if at in taken]
     rest = [at for at in order if at not in taken]
     dropped = [Dropped(pool[at], _why(pool, likeness[at], taken)) for at in rest] + dropped
     return _Chosen([pool[at] for at in kept], dropped, answer.results.ledger.embedding_calls)
+
+
+def _related(
+    asked: Asked, question: str, words: frozenset[str], found: Sequence[Hit]
+) -> tuple[list[Hit], list[Hit]]:
+    """What may have to do with the turn, the best first, and the rest.
+
+    Of a short question, what scores low and has no word of it does not. What is told in passing
+    has few words of what it brings to mind, so that nothing is ruled out there. Where nothing
+    stands out, a few will do.
+    """
+    if not asked.gain:
+        return list(found), []
+    short = len(words) <= _SHORT and asks(question)
+    related = [
+        hit
+        for hit in found
+        if not short or hit.score >= _UNRELATED or words & frozenset(terms(hit.text))
+    ]
+    if related and related[0].score < RELATED:
+        related = related[:_FEW]
+    kept = {hit.id for hit in related}
+    return related, [hit for hit in found if hit.id not in kept]
+
+
+def _strata(asked: Asked, question: str) -> frozenset[int]:
+    """What is looked through: for an overview not single messages, which have its words alone."""
+    mode = make_plan(question, now=asked.now, zone=asked.zone, speakers={}).mode
+    if asked.kinds is None and mode == "overview":
+        return _OVERVIEW
+    return strata_for(None, asked.kinds)
+
+
+async def _with_members(runtime: Runtime, scope: Scope, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, best first, with records of the best themes found in place of these."""
+    themes = [hit for hit in hits if hit.theme is not None and hit.score >= RELATED][:_THEMES]
+    others = [hit for hit in hits if hit.theme is None]
+    known = {hit.id for hit in others}
+    led = {e.source_id: hit.score for hit in reversed(themes) for e in hit.evidence}
+    fresh = [record_id for record_id in led if record_id not in known][:_MEMBERS]
+    if fresh:
+        found = await runtime.store.get(view_of(scope), fresh)
+        records = [one for one in found.values() if isinstance(one, Record)]
+        others += [_as_hit(one, led[one.id]) for one in records if _holds(one, runtime.clock())]
+    return sorted(others, key=lambda hit: -hit.score)
 
 
 async def _admitted(
@@ -128,17 +188,16 @@ async def _admitted(
     order: Sequence[int],
     scores: NDArray[np.float64],
     likeness: NDArray[np.float64],
-    words: Sequence[QueryTerm],
+    words: frozenset[str],
 ) -> set[int]:
-    """The places in the pool of what pays: first of the records, then of what was said."""
+    """The places in the pool of what pays: of the records, then of episodes, then of messages."""
     share = shares(scores)
-    asked = frozenset(one.term for one in words if one.weight >= _TELLING)
     offers = [
         Offer(
             at,
             hit.text,
             float(share[at]),
-            asked & frozenset(terms(hit.text)),
+            words & frozenset(terms(hit.text)),
             _trust(hit),
             likeness[at],
         )
@@ -147,7 +206,8 @@ async def _admitted(
     ]
     stages = [
         [offer for offer in offers if pool[offer.key].record is not None],
-        [offer for offer in offers if pool[offer.key].record is None],
+        [offer for offer in offers if pool[offer.key].episode is not None],
+        [offer for offer in offers if pool[offer.key].message is not None],
     ]
     return {offer.key for offer in await admit(gate, question, stages)}
 
@@ -199,14 +259,14 @@ def _holds(record: Record, now: datetime) -> bool:
     return begun and all(now < end for end in ends)
 
 
-def _as_hit(record: Record) -> Hit:
+def _as_hit(record: Record, score: float = 1.0) -> Hit:
     return Hit(
         id=record.id,
         stratum="records",
         kind=record.kind,
         text=record.text,
         occurred_at=record.occurred_at,
-        score=1.0,
+        score=score,
         evidence=record.evidence,
         record=record,
     )

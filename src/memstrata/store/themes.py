@@ -176,6 +176,12 @@ class ThemeRows:
         rows = self._tx.rows("theme_placed", self._own)
         return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
 
+    def clear(self) -> None:
+        """Drop every theme, so that all records find their place from nothing."""
+        self.drop([one.seq for one in self.all()])
+        rescan(self._tx, self._number)
+        self._tx.run("theme_touch", {**self._own, "stamp": reserve(self._tx, 1)})
+
     def drop(self, themes: Iterable[int]) -> None:
         """Drop themes that have no members any more."""
         _drop(self._tx, self._number, themes)

@@ -101,10 +101,15 @@ async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
     """Let every record find its place anew among the themes there are, and those among parents, in
     one transaction; how many have another one.
 
-    Themes keep their ids, and their names where those still fit.
+    Themes keep their ids, and their names where those still fit; under a `grouping` of the
+    caller's they were made by other rules, and begin from nothing.
     """
     if runtime.embedder is None or runtime.model is None:
         return 0
+    if runtime.grouping:
+        runtime.themes.pop(scope, None)
+        await runtime.store.with_themes(scope, runtime.now(), ThemeRows.clear)
+        return await keep_themes(runtime, scope)
     await keep_themes(runtime, scope)
     known = runtime.themes.pop(scope, None)
     rules = rules_for(runtime.embedder.relate, runtime.grouping)
