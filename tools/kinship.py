@@ -77,11 +77,11 @@ def main(arguments: Sequence[str]) -> None:
     rows: list[list[float]] = []
     for name, memories in sets.items():
         cosines = _cosines(embedder, memories)
-        rows.append([float(np.quantile(cosines, 1 - share)) for share in shares])
-        print(f"{name}: {len(cosines)} pairs", _rounded(rows[-1]))
-    print(
-        "mean of them:", _rounded([sum(column) / len(rows) for column in zip(*rows, strict=True)])
-    )
+        levels: list[float] = np.quantile(cosines, [1 - share for share in shares]).tolist()
+        rows.append(levels)
+        print(f"{name}: {len(cosines)} pairs", _rounded(levels))
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    print("mean of them:", _rounded(means))
 
 
 def _rounded(values: Sequence[float]) -> list[float]:

@@ -395,7 +395,7 @@ async def test_regrouped_a_theme_keeps_its_id_and_a_name_that_fits(open_store: O
         "UPDATE theme_members SET theme = ? WHERE record_id = ?", (row[0][0], other)
     )
     done = await memory.consolidate(rebuild_themes=True, **IVO)
-    assert done.themes == {"records": 1}
+    assert done.themes == {"moved": 1}
     after = await homes(memory)
     assert after[made[0]].id == after[made[1]].id == theme.id != after[other].id
     assert after[made[0]].name == turned and "violin" in after[other].name
