@@ -177,6 +177,13 @@ async def test_strata(told: AsyncMemory) -> None:
     assert await strata("themes") == {"themes"}
 
 
+@pytest.mark.parametrize("stratum", ["messages", "records", "episodes", "themes"])
+async def test_a_literal_is_found_in_every_stratum(told: AsyncMemory, stratum: Any) -> None:
+    hits = await told.search("PUMP", method="string_match", strata=[stratum], **IVO)
+    assert hits.hits
+    assert all(hit.stratum == stratum and "pump" in hit.text.casefold() for hit in hits)
+
+
 async def test_kinds(told: AsyncMemory) -> None:
     async def kinds(*names: str) -> set[str | None]:
         return {hit.kind for hit in await told.search("pump plumber", kinds=list(names), **IVO)}

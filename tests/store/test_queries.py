@@ -47,6 +47,7 @@ WHOLE_SCOPE = {
     "message_seqs_containing": "a literal is looked for in every row",
     "record_seqs_where": "a filter is tried on every row",
     "record_seqs_containing": "a literal is looked for in every row",
+    "told_seqs_containing": "a literal is looked for in every row",
     "record_seqs_field_containing": "a literal is looked for in every row",
     "message_ids_where": "a filter is tried on every row",
     "record_ids_where": "a filter is tried on every row",

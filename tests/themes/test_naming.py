@@ -91,7 +91,8 @@ def test_chinese(old: str) -> None:
 def test_a_parent_is_called_by_the_words_of_the_larger_themes_first() -> None:
     children = [("Mira: dinghy, harbour", 9), ("bread, oven, flour", 2)]
     assert name_of_parent(children) == "dinghy, harbour, bread"
-    assert name_of_parent(children, "harbour, dinghy") == "harbour, dinghy"
+    assert name_of_parent(children, "harbour, bread, dinghy") == "harbour, bread, dinghy"
+    assert name_of_parent(children, "harbour, dinghy") == "dinghy, harbour, bread"
     assert name_of_parent(children, "harbour, cheese") == "dinghy, harbour, bread"
 
 

@@ -31,6 +31,9 @@ _TABLES: Mapping[Table, str] = {
 }
 
 
+_CONTAINING = ("message_seqs_containing", "record_seqs_containing", "told_seqs_containing")
+
+
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """What to find, and how the core ranks it."""
@@ -171,8 +174,7 @@ def _containing(tx: Tx, number: int, request: SearchRequest) -> list[int]:
     if request.fields:
         given = {**params, "fields": dumps(list(request.fields))}
         return [int(row[0]) for row in tx.rows("record_seqs_field_containing", given)]
-    rows = tx.rows("message_seqs_containing", params) + tx.rows("record_seqs_containing", params)
-    return [int(row[0]) for row in rows]
+    return [int(row[0]) for name in _CONTAINING for row in tx.rows(name, params)]
 
 
 def _read(tx: Tx, numbers: Mapping[Scope, int], seqs: Sequence[int]) -> list[Found]:

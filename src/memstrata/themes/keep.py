@@ -25,6 +25,9 @@ from memstrata.themes.rules import Rules, rules_for
 __all__ = ["keep_themes", "rebuild_themes", "tidy_themes"]
 
 _PAGE = 512
+_MOST_BYTES = 64 << 20
+"""Of vectors that a process keeps between batches; the scopes used last stay."""
+_NOTHING = np.zeros(0, np.float32)
 _THEMED = frozenset(name for name, kind in KINDS.items() if kind.themed)
 
 
@@ -41,9 +44,14 @@ class _Known:
     called: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     """By name, the themes of records that are called so."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors."""
+        return self.groups.nbytes + self.parents.nbytes
+
     def note(self, one: Standing) -> None:
         """Take in what has become of a theme that was forgotten before."""
-        self.standing[one.seq] = one
+        self.standing[one.seq] = replace(one, total=_NOTHING)
         self.topics.update(one.topics)
         if one.level == 0:
             self.called.setdefault(one.name, set()).add(one.seq)
@@ -64,15 +72,9 @@ async def keep_themes(runtime: Runtime, scope: Scope) -> int:
     Without an embedder, or while the store has vectors of another one, there is nothing to group
     by, and nothing is done.
     """
-    if runtime.embedder is None or runtime.model is None:
-        return 0
-    rules = rules_for(runtime.embedder.relate, runtime.grouping)
     done = 0
-    while await runtime.store.themes_wait(scope, _THEMED):
-        known = runtime.themes.pop(scope, None)
-        work = partial(_Work.run, rules=rules, known=known if isinstance(known, _Known) else None)
-        moved, kept = await runtime.store.with_themes(scope, runtime.now(), work)
-        runtime.themes[scope] = kept
+    while runtime.model is not None and await runtime.store.themes_wait(scope, _THEMED):
+        moved = await _worked(runtime, scope, _Work.run)
         done += moved
         if not moved:
             break
@@ -80,21 +82,13 @@ async def keep_themes(runtime: Runtime, scope: Scope) -> int:
 
 
 async def tidy_themes(runtime: Runtime, scope: Scope) -> int:
-    """Let the records of undersized themes try the others, let themes merge that gain by it, and
-    put every theme under the parent it is nearest to now; how many themes are fewer.
+    """Let the records of undersized themes try the others, and let themes merge that gain by it;
+    how many themes are fewer.
 
-    Records that wait for a theme, as after a process was killed while it made all of them anew,
-    find one first.
+    Records that wait for a theme find one first.
     """
-    if runtime.embedder is None or runtime.model is None:
-        return 0
     await keep_themes(runtime, scope)
-    known = runtime.themes.pop(scope, None)
-    rules = rules_for(runtime.embedder.relate, runtime.grouping)
-    work = partial(_Work.tidy, rules=rules, known=known if isinstance(known, _Known) else None)
-    fewer, kept = await runtime.store.with_themes(scope, runtime.now(), work)
-    runtime.themes[scope] = kept
-    return fewer
+    return await _worked(runtime, scope, _Work.tidy)
 
 
 async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
@@ -104,19 +98,29 @@ async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
     Themes keep their ids, and their names where those still fit; under a `grouping` of the
     caller's they were made by other rules, and begin from nothing.
     """
-    if runtime.embedder is None or runtime.model is None:
-        return 0
     if runtime.grouping:
         runtime.themes.pop(scope, None)
         await runtime.store.with_themes(scope, runtime.now(), ThemeRows.clear)
         return await keep_themes(runtime, scope)
     await keep_themes(runtime, scope)
+    return await _worked(runtime, scope, _Work.rebuild)
+
+
+async def _worked(runtime: Runtime, scope: Scope, work: Callable[..., tuple[int, _Known]]) -> int:
+    """Do some work on the themes of a scope in one transaction; what it says it did."""
+    if runtime.embedder is None or runtime.model is None:
+        return 0
+    # Taken out: if the transaction fails, what is known here is not what is kept there.
     known = runtime.themes.pop(scope, None)
     rules = rules_for(runtime.embedder.relate, runtime.grouping)
-    work = partial(_Work.rebuild, rules=rules, known=known if isinstance(known, _Known) else None)
-    moved, kept = await runtime.store.with_themes(scope, runtime.now(), work)
+    use = partial(work, rules=rules, known=known if isinstance(known, _Known) else None)
+    done, kept = await runtime.store.with_themes(scope, runtime.now(), use)
     runtime.themes[scope] = kept
-    return moved
+    held = [one.nbytes for one in runtime.themes.values() if isinstance(one, _Known)]
+    while len(held) > 1 and sum(held) > _MOST_BYTES:
+        runtime.themes.pop(next(iter(runtime.themes)))
+        held.pop(0)
+    return done
 
 
 class _Work:

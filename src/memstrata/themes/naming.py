@@ -99,9 +99,8 @@ def name_of_parent(children: Sequence[tuple[str, int]], old: str = "") -> str:
         for place, word in enumerate(words.split(", ")):
             weight[word] += size * (_WORDS - place)
     ranked = sorted(weight, key=lambda word: -weight[word])
-    if old and set(old.split(", ")) <= set(ranked[:_KEPT]):
-        return old
-    return ", ".join(ranked[:_WORDS])
+    best = ranked[:_WORDS]
+    return old if set(old.split(", ")) == set(best) else ", ".join(best)
 
 
 def summary_of(titles: Sequence[str]) -> str:

@@ -518,6 +518,15 @@ SELECT i.seq FROM records
 JOIN items i INDEXED BY items_owner ON i.scope = records.scope AND i.owner = records.seq
 WHERE records.scope = :scope AND (contains_fold(text, :needles) OR contains_fold(title, :needles));
 
+-- name: told_seqs_containing
+-- The items of episodes and themes that contain one of some literal texts.
+SELECT seq FROM episodes
+WHERE scope = :scope AND (contains_fold(title, :needles) OR contains_fold(summary, :needles))
+UNION ALL
+SELECT seq FROM themes
+WHERE scope = :scope AND level = 0
+    AND (contains_fold(name, :needles) OR contains_fold(summary, :needles));
+
 -- name: record_seqs_field_containing
 -- The items of record versions one of whose named fields contains one of some literal texts.
 SELECT i.seq FROM records
