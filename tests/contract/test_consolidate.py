@@ -144,6 +144,20 @@ async def test_a_plan_whose_day_is_over_is_past(memory: AsyncMemory) -> None:
     assert all(r.lifecycle == "current" for n, r in records.items() if n != "lapsed")  # type: ignore[union-attr]
 
 
+async def test_what_has_expired_is_past(memory: AsyncMemory) -> None:
+    """It is in no search since it expired; now it is not listed as current either."""
+    fact = {"kind": "semantic", "name": "The bridge is closed"}
+    made = await memory.create({**fact, "expires_at": LAPSED}, **IVO)
+    kept = await memory.create({"kind": "semantic", "name": "The ferry goes at noon"}, **IVO)
+    assert not [hit for hit in await memory.search("bridge", **IVO) if "bridge" in hit.text]
+    assert (await memory.consolidate(**IVO)).lapsed_plans == 1
+    over = await memory.get(made.record_ids[0], **IVO)
+    assert isinstance(over, Record) and over.lifecycle == "past"
+    assert over.valid_to == over.expires_at
+    stays = await memory.get(kept.record_ids[0], **IVO)
+    assert isinstance(stays, Record) and stays.lifecycle == "current"
+
+
 # ── digests ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -22,12 +22,12 @@ from memstrata.consolidate.derived import (
     stamped,
 )
 from memstrata.consolidate.digests import Period, digests, periods_of
-from memstrata.consolidate.duplicates import duplicates, lapsed
+from memstrata.consolidate.duplicates import duplicates, has_expired, lapsed
 from memstrata.consolidate.profile import PROFILE, called, profile
 from memstrata.errors import Conflict
 from memstrata.ingest.edit import retired
 from memstrata.ingest.versions import new_record, put_version
-from memstrata.kinds import DERIVED, Core, Episodic, KindModel, Semantic, kind_of
+from memstrata.kinds import DERIVED, KINDS, Core, Episodic, KindModel, Semantic, kind_of
 from memstrata.records import (
     Evidence,
     JsonObject,
@@ -187,10 +187,10 @@ class _Work:
     async def _read(self, only: Mapping[Key, Record] | None = None) -> _Known:
         """All of the scope, or what `only` some of what is derived may be made of."""
         told = None if only is None else [one for key, one in only.items() if key != PROFILE]
-        kinds: list[type[KindModel]] = [Core]
-        if told is None or told:
+        kinds: list[type[KindModel]] = [Core] if only is not None else [*KINDS.values()]
+        if told:
             kinds.append(Episodic)
-        if only is None or PROFILE in only:
+        if only is not None and PROFILE in only:
             kinds.append(Semantic)
         records = await self._records(tuple(kind.name_of_kind for kind in kinds))
         known = _Known(await self._messages(told), records)
@@ -266,18 +266,19 @@ class _Work:
                 known.gone.add(plan.id)
 
     def _past(self, plan: Record) -> PutVersion:
-        """The write that ends a plan whose time is over."""
+        """The write that ends what has expired, or a plan whose time is over."""
+        expired = has_expired(plan, self.now)
         at = max(self.runtime.clock(), plan.recorded_at)
         over = plan.model_copy(
             update={
                 "lifecycle": "past",
-                "valid_to": kind_of(plan.kind).due_at(plan) or at,
+                "valid_to": (expired and plan.expires_at) or kind_of(plan.kind).due_at(plan) or at,
                 "recorded_at": at,
                 "batch_id": self.batch.id,
                 "evidence": list[Evidence](),
             }
         )
-        reason = "its time is over, and nothing says that it was done"
+        reason = "it has expired" if expired else "its time is over, and nothing says it was done"
         return put_version(self.runtime, over, "end", old=plan, reason=reason)
 
     async def _make(

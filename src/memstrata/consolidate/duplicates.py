@@ -18,7 +18,7 @@ from memstrata.consolidate.derived import is_derived
 from memstrata.kinds import kind_of
 from memstrata.records import Evidence, Record, Trust, micros
 
-__all__ = ["Duplicate", "duplicates", "lapsed"]
+__all__ = ["Duplicate", "duplicates", "has_expired", "lapsed"]
 
 _TRUST = {name: place for place, name in enumerate(get_args(Trust))}
 
@@ -66,11 +66,16 @@ def _rank(record: Record) -> tuple[int, int, datetime, str]:
 
 
 def lapsed(records: Sequence[Record], now: datetime) -> list[Record]:
-    """The current records that were to be done by a day that is over."""
+    """The current records that have expired, or were to be done by a day that is over."""
     return [
         record
         for record in records
         if record.lifecycle == "current"
         and not is_derived(record)
-        and kind_of(record.kind).has_lapsed(record, now)
+        and (has_expired(record, now) or kind_of(record.kind).has_lapsed(record, now))
     ]
+
+
+def has_expired(record: Record, now: datetime) -> bool:
+    """Whether the moment is over until which it was to be kept in mind."""
+    return record.expires_at is not None and record.expires_at <= now

@@ -98,11 +98,6 @@ class Semantic(KindModel):
             None if ends is None else micros(ends),
         )
 
-
-def _named(attribute: str) -> str:
-    """An attribute however it is spelt: `lives_in`, `Lives-in`."""
-    return "_".join(fold(attribute).replace("_", " ").replace("-", " ").split())
-
     @classmethod
     def contradicts(cls, one: Record, other: Record) -> bool:
         values = [_exclusive(record) for record in (one, other)]
@@ -110,6 +105,11 @@ def _named(attribute: str) -> str:
             return False
         (who, attribute, _), (other_who, other_attribute, _) = values  # type: ignore[misc]
         return (who, attribute) == (other_who, other_attribute) and _overlap(one, other)
+
+
+def _named(attribute: str) -> str:
+    """An attribute however it is spelt: `lives_in`, `Lives-in`."""
+    return "_".join(fold(attribute).replace("_", " ").replace("-", " ").split())
 
 
 def _exclusive(record: Record) -> tuple[str, str, str] | None:

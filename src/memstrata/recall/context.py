@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+from itertools import combinations
 
 import anyio
 import numpy as np
@@ -218,7 +219,8 @@ def _trust(hit: Hit) -> int:
 
 
 def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[np.float64]:
-    """How near any two are, in levels: 1 where one rests on the other, 0 without vectors."""
+    """How near any two are, in levels: 1 where one rests on the other, 0 without vectors and for
+    facts that differ, however like their words."""
     count = len(pool)
     likeness = np.zeros((count, count))
     known = [at for at, hit in enumerate(pool) if hit.id in answer.vectors]
@@ -230,8 +232,19 @@ def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[
         for source in hit.evidence:
             if (other := places.get(source.source_id)) is not None:
                 likeness[at, other] = likeness[other, at] = 1.0
+    for at, other in combinations(range(count), 2):
+        if _differ(pool[at].record, pool[other].record):
+            likeness[at, other] = likeness[other, at] = 0.0
     np.fill_diagonal(likeness, 1.0)
     return likeness
+
+
+def _differ(one: Record | None, other: Record | None) -> bool:
+    """Whether two facts say different things of one matter, in much the same words."""
+    if one is None or other is None or one.kind != other.kind:
+        return False
+    followed = one.id in (other.supersedes, other.superseded_by)
+    return followed or KINDS[one.kind].contradicts(one, other)
 
 
 def _why(pool: Sequence[Hit], likeness: NDArray[np.float64], taken: set[int]) -> str:
