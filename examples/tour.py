@@ -63,6 +63,17 @@ def show_distilled(memory: memstrata.Memory) -> None:
             print(f"  change   {fact.title} until {until:%Y-%m-%d}, then {successor.title}")
 
 
+def show_themes(memory: memstrata.Memory) -> None:
+    """The largest groups that the records have formed."""
+    print("\nThe records have formed themes:")
+    for theme in memory.themes(limit=4):
+        count, what = (
+            theme.children or len(theme.record_ids),
+            "theme" if theme.children else "record",
+        )
+        print(f"  {count} {what}{'s' if count > 1 else ''}  {theme.name}")
+
+
 def show(question: str, about: str, results: memstrata.Results) -> None:
     """The best three hits: score, date, source and why, and under them the text."""
     print(f"\n? {question}   ({about})")
@@ -110,6 +121,7 @@ def main() -> None:
         print(f"{messages} messages and {records} records are remembered in {url}")
 
         show_distilled(memory)
+        show_themes(memory)
         for question, about in QUESTIONS:
             found = memory.search(question, limit=3, now=NOW, explain=True)
             show(question, about, found)
@@ -123,6 +135,7 @@ def main() -> None:
 Go on:
   .venv/bin/memstrata search "who is Tom?" --url {url} --user {USER}
   .venv/bin/memstrata timeline "What happened to the violins?" --url {url} --user {USER}
+  .venv/bin/memstrata themes --url {url} --user {USER}
   .venv/bin/memstrata entities --url {url} --user {USER}
   .venv/bin/memstrata add "I take the 7:54 now." --url {url} --user {USER}
   .venv/bin/memstrata --help

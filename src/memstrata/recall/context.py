@@ -26,7 +26,7 @@ from memstrata.recall.plan import make_plan
 from memstrata.recall.score import RELATED
 from memstrata.recall.select import Selection, redundancy, select
 from memstrata.recall.stands_alone import asks
-from memstrata.records import TRUST_RANK, Context, Hit, Ledger, Record, Scope
+from memstrata.records import TRUST_RANK, Context, Evidence, Hit, Ledger, Record, Scope
 from memstrata.runtime import Recalled, Runtime, view_of
 from memstrata.store.items import STRATA
 from memstrata.store.views import Listing
@@ -229,7 +229,7 @@ def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[
         likeness[np.ix_(known, known)] = runtime.embedder.relate(vectors @ vectors.T)
     places = {hit.id: at for at, hit in enumerate(pool)}
     for at, hit in enumerate(pool):
-        for source in hit.evidence:
+        for source in _repeated(hit):
             if (other := places.get(source.source_id)) is not None:
                 likeness[at, other] = likeness[other, at] = 1.0
     for at, other in combinations(range(count), 2):
@@ -237,6 +237,12 @@ def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[
             likeness[at, other] = likeness[other, at] = 0.0
     np.fill_diagonal(likeness, 1.0)
     return likeness
+
+
+def _repeated(hit: Hit) -> Sequence[Evidence]:
+    """What a hit says again: a digest quotes a sentence of each, a theme or an episode less."""
+    record = hit.record
+    return [] if record is None or KINDS[record.kind].is_derived(record) else hit.evidence
 
 
 def _differ(one: Record | None, other: Record | None) -> bool:
