@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from memstrata.recall.mentions import HAN, Mention, content_words, han_words, mentions
+from memstrata.recall.mentions import HAN, Mention, content_words, mentions
+from memstrata.text.chinese import tagged
 from memstrata.text.given_names import gender_of
 from memstrata.text.kin_words import HAN_KIN
 from memstrata.text.time import resolve
@@ -116,7 +117,7 @@ def _han_focus(text: str) -> Focus | None:
         return Focus(focus, "m" if focus == "他" else "f")
     if len(focus) > 1 and focus[0] in "他她" and focus[1] != "们":
         return Focus(focus, "m" if focus[0] == "他" else "f", focus[1:].removeprefix("的"))
-    if not mentions(focus) and any(tag == "v" for _, tag in han_words(focus)):
+    if not mentions(focus) and any(tag == "v" for _, tag in tagged(focus)):
         return None
     return Focus(focus)
 
@@ -336,7 +337,7 @@ def _han_noun(frame: str, text: str) -> str | None:
     """The frame with another noun, for the one that shares a character or is the only one."""
     at = 0
     nouns: list[tuple[int, str]] = []
-    for word, tag in han_words(frame):
+    for word, tag in tagged(frame):
         if tag[:1] == "n" or tag in ("vn", "t"):
             nouns.append((at, word))
         at += len(word)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from memstrata.text.analyse import fold
+from memstrata.text.chinese import tagged
 from memstrata.text.given_names import gender_of, is_given_name
 from memstrata.text.kin_words import HAN_KIN, KIN_WORDS
 from memstrata.text.lexicon import ASKING_WORDS, HAN_STOP_WORDS, STOP_WORDS
 from memstrata.text.name_words import STARTERS
 from memstrata.text.names import Name, names, normal_form
 
-__all__ = ["HAN", "Mention", "Word", "content_words", "han_words", "mentions"]
+__all__ = ["HAN", "Mention", "Word", "content_words", "mentions"]
 
 Kind = Literal["person", "place", "thing"]
 
@@ -136,17 +135,6 @@ def _small(text: str) -> Iterator[Mention]:
 # ── words ────────────────────────────────────────────────────────────────────────────────────
 
 
-@lru_cache(maxsize=1)
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    # Reached lazily: it loads a dictionary, and only Chinese needs it.
-    return cast("Callable[[str], list[tuple[str, str]]]", importlib.import_module("rjieba").tag)
-
-
-def han_words(run: str) -> list[tuple[str, str]]:
-    """The words of a run of Chinese characters with their tags."""
-    return _tagger()(run)
-
-
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
@@ -196,7 +184,7 @@ def content_words(text: str, found: Sequence[Mention] = ()) -> list[Word]:
 def _words(text: str) -> Iterator[Word]:
     for match in _TOKEN.finditer(text):
         if HAN.match(match[0]):
-            for word, tag in han_words(match[0]):
+            for word, tag in tagged(match[0]):
                 if word not in _HAN_DULL and (tag[:1] not in "rpuxcyemdtqf" or word in _DAYS):
                     yield Word(word, word, tag[:1] == "n" or tag in ("vn", "s", "j", "l"))
         else:

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import NamedTuple, cast
 
+from memstrata.text.chinese import cut
 from memstrata.text.lexicon import (
     ASKING_WORDS,
     CLITICS,
@@ -264,19 +265,13 @@ _HAN_RUN = re.compile(f"[{_HAN}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 
 
-@lru_cache(maxsize=1)
-def _segment() -> Callable[[str], list[str]]:
-    # Reached lazily: it loads a dictionary, and only Chinese needs it.
-    return cast("Callable[[str], list[str]]", importlib.import_module("rjieba").cut)
-
-
 def _run_query(run: str) -> Iterator[QueryTerm]:
     """The terms of a question's unspaced run: pairs of characters, in Chinese those of words."""
     if len(run) == 1:
         if run not in HAN_STOP_WORDS:
             yield QueryTerm(run)
     elif _HAN_RUN.fullmatch(run):
-        for word in _segment()(run):
+        for word in cut(run):
             if word not in HAN_STOP_WORDS:
                 yield from _word_query(word)
     else:

@@ -11,10 +11,10 @@ import importlib
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
-from functools import cache
 from typing import NamedTuple, cast
 
 from memstrata.text.analyse import fold
+from memstrata.text.chinese import tagged
 from memstrata.text.name_words import (
     ALSO_NAMES,
     CALENDAR,
@@ -392,17 +392,12 @@ def _asian(text: str) -> Iterator[_Found]:
     yield from (_Found(*match.span(1), "person") for match in _KOREAN.finditer(text))
 
 
-@cache
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    return cast("Callable[[str], list[tuple[str, str]]]", importlib.import_module("rjieba").tag)
-
-
 def _chinese(text: str) -> Iterator[_Found]:
     for match in _TITLED.finditer(text):
         yield _Found(*match.span(), "person")
     at = 0
     surname = -1  # where one stands whose given name is still to come
-    for word, tag in _tagger()(_SURROGATE.sub("?", text)):
+    for word, tag in tagged(_SURROGATE.sub("?", text)):
         start, at = at, at + len(word)
         if surname >= 0:
             if len(word) <= 2 and tag in _GIVEN and _HAN.match(word):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from memstrata.text.analyse import fold, terms
+from memstrata.text.chinese import tagged
 from memstrata.text.lexicon import ASKING_WORDS, HAN_STOP_WORDS, STOP_WORDS
 from memstrata.text.names import Name, normal_form
 
@@ -123,12 +123,6 @@ def _english_nouns(text: str) -> Iterator[tuple[str, str, float]]:
         yield _stem_key(word), word, 1.0 if word in stood else 0.45
 
 
-@lru_cache(maxsize=1)
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    # Reached lazily: it loads a dictionary, and only Chinese needs it.
-    return cast("Callable[[str], list[tuple[str, str]]]", importlib.import_module("rjieba").tag)
-
-
 _HAN_DULL = _set(
     "时候 今天 明天 昨天 问题 事情 东西 感觉 时间 大家 朋友 情况 方面 地方 一下 "
     "有点 最近 现在 建议 需要 可能 个人 方式 方法 原因 结果 内容 部分 过程 周末 早上 "
@@ -138,7 +132,7 @@ _HAN_DULL = _set(
 
 def _han_nouns(text: str) -> Iterator[tuple[str, str, float]]:
     seen: set[str] = set()
-    for word, tag in _tagger()(text):
+    for word, tag in tagged(text):
         if tag[:1] != "n" and tag not in ("vn", "an", "l", "eng", "j"):
             continue
         if len(word) < 2 or word in seen or word in _HAN_DULL or word in HAN_STOP_WORDS:
