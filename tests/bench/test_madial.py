@@ -63,12 +63,17 @@ def test_each_test_turn_is_asked_with_what_was_said_before_it(tmp_path: Path) ->
     assert paths is not None
     stack = madial.load(*paths, "en")
     assert [item.id for item in stack.items] == ["2", "4"], "in the order of their dates"
+    whole = "Winter is back.\nSo it is.\nMy skates went on the lake."
     assert [(case.category, case.query) for case in stack.cases] == [
         ("en, last turn", "Winter is back."),
         ("en, dialogue", "Winter is back."),
+        ("en, context", "Winter is back."),
         ("en, last turn", "My skates went on the lake."),
-        ("en, dialogue", "Winter is back.\nSo it is.\nMy skates went on the lake."),
+        ("en, dialogue", whole),
+        ("en, context", whole),
     ]
+    assert "\n".join(text for _, text in stack.cases[-1].turns) == whole
+    assert [role for role, _ in stack.cases[-1].turns] == ["user", "assistant", "user"]
     assert {case.evidence for case in stack.cases} == {frozenset({"4"})}
 
 
@@ -78,6 +83,7 @@ def test_a_run_covers_the_languages_that_are_there(tmp_path: Path) -> None:
         madial.run_madial(tmp_path, None, "none", console=console)
     _write(tmp_path, "en", [*MEMORIES], [DIALOGUE])
     assert set(madial.run_madial(tmp_path, None, "none", console=console)["by_category"]) == {
+        "en, context",
         "en, dialogue",
         "en, last turn",
     }

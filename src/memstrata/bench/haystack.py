@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from memstrata.bench.report import Ledger
 from memstrata.errors import InvalidInput
+from memstrata.records import Message, Record
 
 if TYPE_CHECKING:
     from memstrata.records import Results
     from memstrata.sync import Memory
 
-__all__ = ["Case", "Found", "Haystack", "Item", "ask", "folder", "put", "session_ids"]
+__all__ = ["Case", "Found", "Haystack", "Item", "ask", "attend", "folder", "put", "session_ids"]
+
+
+_ALL = 1_000_000
+"""A budget of tokens in which everything has room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Case:
     now: datetime
     evidence: frozenset[str]
     category: str
+    turns: tuple[tuple[str, str], ...] = ()
+    """Of a conversation, in which nothing is asked for: (role, text), oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,23 @@ def ask(memory: Memory, case: Case, ledger: Ledger, *, limit: int) -> Found:
     ledger.searches.append(time.perf_counter() - started)
     ledger.count(results.ledger)
     return Found(_ids(results), results.confidence, results.answerable)
+
+
+def attend(memory: Memory, case: Case, ledger: Ledger) -> Found:
+    """What a context for a conversation has, most important first: messages, and in place of a
+    record the messages it rests on."""
+    started = time.perf_counter()
+    turns = [{"role": role, "content": text} for role, text in case.turns]
+    made = memory.context(turns, user_id=case.user_id, now=case.now, max_tokens=_ALL, gain=0)
+    ledger.searches.append(time.perf_counter() - started)
+    ledger.count(made.ledger)
+    ranked: list[str] = []
+    for item in made.items:
+        found = memory.get(item.id, user_id=case.user_id)
+        sources = [e.source_id for e in found.evidence] if isinstance(found, Record) else [item.id]
+        messages = [memory.get(one, user_id=case.user_id) for one in sources]
+        ranked += [str(one.metadata["item"]) for one in messages if isinstance(one, Message)]
+    return Found(tuple(dict.fromkeys(ranked)))
 
 
 def session_ids(memory: Memory, case: Case, ledger: Ledger, *, limit: int = 10) -> list[str]:

@@ -30,6 +30,7 @@ LANGUAGES = ("en", "zh")
 
 _TURN = re.compile(r"\s*(?:<([^<>]*)>\s*:*)?\s*[\"“]?(.*?)[\"”]?\s*", re.DOTALL)
 _FRAME = ("<BOD>", "<EOD>")
+_ASSISTANT = "<assistant>"
 
 
 class _Memory(BaseModel):
@@ -61,7 +62,8 @@ def run_madial(
 ) -> Block:
     """The report on the languages found in `data` (a folder), also written to `out`.
 
-    Categories are `<language>, last turn` and `<language>, dialogue`.
+    Categories are `<language>, last turn` and `<language>, dialogue`, searches for those texts, and
+    `<language>, context`, which is given the dialogue turn by turn.
     """
     found = {language: find_files(data, language) for language in languages}
     present = [load(*paths, language) for language, paths in found.items() if paths]
@@ -77,7 +79,11 @@ def run_madial(
             with memstrata.open(path, embedder=embedder) as memory:
                 haystack.put(memory, stack.items, ledger, infer=infer)
                 for case in stack.cases:
-                    answer = haystack.ask(memory, case, ledger, limit=limit)
+                    answer = (
+                        haystack.attend(memory, case, ledger)
+                        if case.turns
+                        else haystack.ask(memory, case, ledger, limit=limit)
+                    )
                     judged.append((case.category, metrics.judge(answer.ranked, case.evidence)))
         ledger.bytes = machine.folder_bytes(folder)
     judged.sort(key=lambda pair: pair[0])
@@ -133,15 +139,23 @@ def said(line: str) -> str:
 def _cases(
     dialogue: _Dialogue, turn: int, language: str, owned: set[str], now: datetime
 ) -> list[Case]:
-    """What was said before `turn`: by the last speaker, and all of it."""
-    before = [said(line) for line in dialogue.dialogue[:turn] if line.strip() not in _FRAME]
+    """What was said before `turn`: by the last speaker, all of it, and turn by turn."""
+    lines = [line for line in dialogue.dialogue[:turn] if line.strip() not in _FRAME]
+    before = [said(line) for line in lines]
     evidence = frozenset(map(str, dialogue.relevant_id))
     asked = {"last turn": before[-1], "dialogue": "\n".join(before)}
     user = _owner(language, dialogue.user_id)
     user = user if user in owned else language
-    return [
+    asking = [
         Case(query, user, now, evidence, f"{language}, {name}") for name, query in asked.items()
     ]
+    turns = tuple((_role(line), text) for line, text in zip(lines, before, strict=True))
+    return [*asking, Case(asked["dialogue"], user, now, evidence, f"{language}, context", turns)]
+
+
+def _role(line: str) -> str:
+    """Who speaks, as chats call it."""
+    return "assistant" if line.strip().casefold().startswith(_ASSISTANT) else "user"
 
 
 def _day(text: str) -> datetime:
