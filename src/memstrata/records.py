@@ -391,11 +391,12 @@ class ContextItem(Value):
 
     id: str
     kind: str
-    """One of the six kinds, or `messages`."""
+    """One of the six kinds, `episodes`, or `messages`."""
     text: str
     occurred_at: datetime | None = None
     score: float | None = None
     tokens: int
+    """Of its lines in the prompt; 0 for what was dropped before the budget was looked at."""
     reason: str | None = None
     """For a dropped item: why it is not in the prompt."""
 

@@ -141,8 +141,13 @@ def _speaker(message: Message) -> str:
 # ── items ────────────────────────────────────────────────────────────────────────────────────
 
 
+def _kind(hit: Hit) -> str:
+    """Its kind; of what is of no kind, its stratum."""
+    return hit.kind or hit.stratum
+
+
 def _item(hit: Hit, zone: tzinfo, odds: Sequence[str]) -> _Item:
-    return _Item(hit.kind or hit.stratum, _line(hit, zone, odds), hit, hit.occurred_at)
+    return _Item(_kind(hit), _line(hit, zone, odds), hit, hit.occurred_at)
 
 
 def _line(hit: Hit, zone: tzinfo, odds: Sequence[str]) -> str:
@@ -184,11 +189,10 @@ def _record_head(record: Record, zone: tzinfo, odds: Sequence[str]) -> str:
     return "; ".join([*parts, f"trust {record.trust}"])
 
 
-def _context_item(item: _Item, tokens: int, reason: str | None = None) -> ContextItem:
-    hit = item.hit
+def _context_item(hit: Hit, tokens: int, reason: str | None = None) -> ContextItem:
     return ContextItem(
         id=hit.id,
-        kind=item.kind,
+        kind=_kind(hit),
         text=hit.text,
         occurred_at=hit.occurred_at,
         score=hit.score,
@@ -246,7 +250,7 @@ def assemble(
         frame = 0 if tag in open_blocks else count(f"<{tag}>\n</{tag}>\n")
         tokens = count(item.line + "\n")
         if tokens + frame > left:
-            over.append(_context_item(item, tokens, f"over the budget of {max_tokens} tokens"))
+            over.append(_context_item(item.hit, tokens, f"over the budget of {max_tokens} tokens"))
             continue
         left -= tokens + frame
         open_blocks.add(tag)
@@ -255,14 +259,12 @@ def assemble(
     # Tokenisers may count a whole as more than its lines: the budget holds for the whole.
     while taken and count(text) > max_tokens:
         item, tokens = taken.pop()
-        over.insert(0, _context_item(item, tokens, f"over the budget of {max_tokens} tokens"))
+        over.insert(0, _context_item(item.hit, tokens, f"over the budget of {max_tokens} tokens"))
         text = _render([item for item, _ in taken])
-    left_out = [(_item(one.hit, zone, ()), one.reason) for one in dropped]
     return Context(
         text=text,
-        items=[_context_item(item, tokens) for item, tokens in taken],
-        dropped=over
-        + [_context_item(item, count(item.line + "\n"), reason) for item, reason in left_out],
+        items=[_context_item(item.hit, tokens) for item, tokens in taken],
+        dropped=over + [_context_item(one.hit, 0, one.reason) for one in dropped],
         tokens=count(text) if text else 0,
     )
 

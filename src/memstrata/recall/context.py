@@ -232,8 +232,9 @@ def _likeness(runtime: Runtime, pool: Sequence[Hit], answer: Answer) -> NDArray[
         for source in _repeated(hit):
             if (other := places.get(source.source_id)) is not None:
                 likeness[at, other] = likeness[other, at] = 1.0
-    for at, other in combinations(range(count), 2):
-        if _differ(pool[at].record, pool[other].record):
+    records = [(at, hit.record) for at, hit in enumerate(pool) if hit.record is not None]
+    for (at, one), (other, another) in combinations(records, 2):
+        if _differ(one, another):
             likeness[at, other] = likeness[other, at] = 0.0
     np.fill_diagonal(likeness, 1.0)
     return likeness
@@ -245,9 +246,9 @@ def _repeated(hit: Hit) -> Sequence[Evidence]:
     return [] if record is None or KINDS[record.kind].is_derived(record) else hit.evidence
 
 
-def _differ(one: Record | None, other: Record | None) -> bool:
+def _differ(one: Record, other: Record) -> bool:
     """Whether two facts say different things of one matter, in much the same words."""
-    if one is None or other is None or one.kind != other.kind:
+    if one.kind != other.kind:
         return False
     followed = one.id in (other.supersedes, other.superseded_by)
     return followed or KINDS[one.kind].contradicts(one, other)
