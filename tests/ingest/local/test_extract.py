@@ -115,6 +115,12 @@ def test_a_plan_has_a_due_date(text: str) -> None:
     assert plan.due == datetime(2024, 5, 31, tzinfo=UTC)
 
 
+def test_a_plan_for_a_month_is_due_until_the_month_is_over() -> None:
+    (plan,) = episodes(read("I'm going to paint the boat next month."))
+    assert plan.due == datetime(2024, 6, 1, tzinfo=UTC)
+    assert plan.ended_at == datetime(2024, 7, 1, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("texts", "new", "old"),
     [

@@ -236,7 +236,7 @@ def _event(found: Event, message: Message) -> Proposal:
         summary=evidence[0].quote or "",
         actor=found.actor,
         occurred_at=None if found.plan or happened is None else happened.astimezone(UTC),
-        ended_at=span.end if span and long and not found.plan else None,
+        ended_at=span.end if span and long else None,
         due=span.start if span and found.plan else None,
         done=False if found.plan else None,
         confidence=found.confidence,
