@@ -201,7 +201,7 @@ def _topics(texts: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
         for word in content_words(text, found):
             if word.key in _DULL or (len(word.key) < 2 and not word.noun):
                 continue
-            if not word.key.isascii() and word.key not in names and has_cue(word.key):
+            if word.key.isdigit() or _is_han_date(word.key, names):
                 continue
             noun = 1.0 if word.key in stood or not word.key.isascii() else 0.7
             weight = _NAME if word.key in names else noun if word.noun else 0.5
@@ -209,3 +209,7 @@ def _topics(texts: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
             written.setdefault(word.key, word.text)
     ranked = sorted(weights, key=lambda key: -weights[key])  # stable: of equals the first said
     return tuple(written[key] for key in ranked[:_TOPICS])
+
+
+def _is_han_date(key: str, names: Collection[str]) -> bool:
+    return not key.isascii() and key not in names and has_cue(key)
