@@ -254,3 +254,21 @@ async def test_a_procedure_has_versions(memory: AsyncMemory) -> None:
     before = (await memory.history(record_id, **IVO))[1].before
     assert before is not None
     assert before.text.splitlines() == ["Start the pump", "1. Open the valve"]
+
+
+async def test_a_fact_that_ended_keeps_its_successor_when_it_ends_sooner(
+    memory: AsyncMemory,
+) -> None:
+    """What arrives late shortens a fact that another followed; that chain stays a chain."""
+    for text, when in (
+        ("I live in Porto.", "2026-04-02T09:00:00Z"),
+        ("I moved to Faro in May 2025.", "2026-05-02T09:00:00Z"),
+        ("I live in Shanghai.", "2026-04-02T09:00:00Z"),
+    ):
+        await memory.add(text, session_id=when, occurred_at=when, user_id="ann")
+    facts = {r.fields.get("value"): r for r in await memory.list(kinds=["semantic"], user_id="ann")}
+    porto, faro, now = facts["Porto"], facts["Faro"], facts["Shanghai"]
+    assert (porto.superseded_by, faro.supersedes) == (faro.id, porto.id)
+    assert (faro.superseded_by, now.supersedes) == (now.id, faro.id)
+    assert now.lifecycle == "current"
+    assert await memory.verify() == []

@@ -325,7 +325,16 @@ def _place_in_time(new: Standing, rivals: Sequence[Standing]) -> None:
         ends = rival.model.valid_to
         at = begin if rival.begin is None or rival.begin < begin else _said(new)
         if ends is None or ends > at:
-            _end(rival, at, new)
+            _end(rival, at, new if _is_next(rival, following) else None)
+
+
+def _is_next(rival: Standing, following: Standing | None) -> bool:
+    """Whether a new fact comes right after a rival: nothing does yet, or what it comes before."""
+    if rival.successor is not None:
+        return rival.successor is following
+    named = rival.record.superseded_by if rival.record is not None else None
+    known = following.record.id if following is not None and following.record is not None else None
+    return named is None or named == known
 
 
 def _later(rival: Standing, new: Standing) -> bool:
