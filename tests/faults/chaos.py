@@ -57,6 +57,7 @@ ONCE = ("model_add", "model_use", "vault_add")
 """Statements that are run once in the life of a file."""
 UNMET = {
     "batch_request": "needs a second erasure while the first is being made good",
+    "entity_name_drop": "needs one spelling of a name to be erased and another to stay",
     "entity_name_full": "needs a full name to be erased and the given name to stay",
     "vault_replace": "needs a key that was lost",
 }

@@ -35,7 +35,7 @@ from memstrata.themes.rules import ARTICLE
 
 __all__ = ["Curve", "run_tokens"]
 
-GAINS = (0.1, 0.05, 0.02, 0.01, 0.004)
+GAINS = (0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005)
 """The gates the curves are drawn over, the strictest first."""
 RECALLS = (0.6, 0.7, 0.8, 0.85)
 """The recalls at which tokens are compared."""

@@ -57,8 +57,9 @@ class Gate(Protocol):
 class ShareGate:
     """The gate without a model: the item's share of the evidence, less what is said already.
 
-    What has a word of the question that nothing taken has always pays: a question may ask for two
-    things, of which one is told far more clearly. It costs 3 % of the tokens (R 86.4 for 86.1).
+    A word of the question that nothing taken has is worth a hundredth: a question may ask for two
+    things, of which one is told far more clearly. At the default gain recall on LoCoMo rises by it
+    from 86.1 to 86.4, for 3 % more tokens.
     """
 
     def __init__(self, least: float = GAIN) -> None:
@@ -70,7 +71,7 @@ class ShareGate:
         trusted = [one.words for one in taken if one.trust >= offer.trust]
         known = frozenset[str]().union(*trusted)
         if offer.words - known:
-            return max(offer.share, self.least)
+            return max(offer.share, GAIN)
         most = max((float(offer.likeness[one.key]) for one in taken), default=0.0)
         return offer.share * (1.0 - float(redundancy(most)))
 
