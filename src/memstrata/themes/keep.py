@@ -43,6 +43,8 @@ class _Known:
     topics: Counter[str] = field(default_factory=Counter[str])
     called: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     """By name, the themes of records that are called so."""
+    alone: set[int] = field(default_factory=set[int])
+    """Themes of records that are under no parent yet."""
 
     @property
     def nbytes(self) -> int:
@@ -55,10 +57,13 @@ class _Known:
         self.topics.update(one.topics)
         if one.level == 0:
             self.called.setdefault(one.name, set()).add(one.seq)
+            if one.parent is None:
+                self.alone.add(one.seq)
 
     def forget(self, seq: int) -> None:
         """Forget what a theme was like, if there was one."""
         one = self.standing.pop(seq, None)
+        self.alone.discard(seq)
         if one is not None:
             self.topics.subtract(one.topics)
             self.called.get(one.name, set[int]()).discard(seq)
@@ -276,8 +281,8 @@ class _Work:
             if parent is not None and parent in parents:
                 parents.refresh(parent)
         self._told = set()
-        for seq, one in sorted(known.standing.items()):
-            if one.level == 0 and one.parent is None and seq in known.groups:
+        for seq in sorted(known.alone):
+            if seq in known.groups:
                 parents.add(str(seq), known.groups.centroid(seq))
         lost, homes = set(parents.gone), dict(parents.homes)
         renamed = _kept(parents, self._keep_parent)
@@ -286,6 +291,7 @@ class _Work:
             seq, parent = int(child), renamed.get(key, key)
             self.rows.adopt(seq, parent)
             known.standing[seq] = replace(known.standing[seq], parent=parent)
+            known.alone.discard(seq)
         parents.settled(renamed)
         return lost
 
