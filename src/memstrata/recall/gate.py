@@ -22,8 +22,8 @@ GAIN = 0.01
 """The least gain, as a share of the evidence, for which an item is taken."""
 _SHARP = 1.5
 """How fast shares fall with the logit of the score. Over the same candidates tokens for a recall of
-0.8 on LoCoMo are 15 % fewer at 1.5 than with a fixed number of items, at 1 7 %, at 2 10 %; a logistic
-regression over score, rank and the distance to the best saves 5 %."""
+0.8 on LoCoMo are 15 % fewer at 1.5 than with a fixed number of items, at 1 7 %, at 2 10 %; a
+logistic regression over score, rank and the distance to the best saves 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
