@@ -2,7 +2,7 @@
 # make check    format, lint, types, layers, sizes
 # make test     all tests
 # make chaos    kill -9, over and over, then look; ROUNDS=500 SEED=1
-# make bench    recall and speed; needs MEMSTRATA_DATA
+# make bench    recall, tokens, themes, speed; needs MEMSTRATA_DATA
 # make format   rewrite the source as `make check` wants it
 
 PYTHON ?= python3
@@ -46,6 +46,8 @@ ifdef MEMSTRATA_DATA
 	$(BIN)/memstrata bench longmemeval --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench madial --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench precisionmembench --data "$(MEMSTRATA_DATA)"
+	$(BIN)/memstrata bench themes --data "$(MEMSTRATA_DATA)"
+	$(BIN)/memstrata bench tokens --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench speed
 else
 	@echo "Name the folder that holds the benchmark data: make bench MEMSTRATA_DATA=path"
