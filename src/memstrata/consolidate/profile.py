@@ -16,7 +16,7 @@ from memstrata.consolidate.derived import (
     most_sensitive,
 )
 from memstrata.ingest.resolve import USER_NAMES
-from memstrata.kinds import Core
+from memstrata.kinds import Core, Semantic
 from memstrata.kinds.attributes import statement
 from memstrata.records import Record
 from memstrata.text.analyse import fold
@@ -54,15 +54,17 @@ def called(speakers: Collection[str | None], facts: Iterable[Record]) -> frozens
     named = [name for name in speakers if name]
     if len({normal_form(name) for name in named}) > 1:
         return frozenset(USER_NAMES)
-    told = [
-        fact.fields.get("value")
+    claims = [
+        Semantic.claim(fact)
         for fact in facts
-        if fact.lifecycle == "current"
-        and fact.trust in _TRUSTED
-        and fact.fields.get("attribute") == "name"
-        and fold(str(fact.fields.get("subject") or "")) in USER_NAMES
+        if fact.lifecycle == "current" and fact.trust in _TRUSTED
     ]
-    names = [*(named if None not in speakers else ()), *(v for v in told if isinstance(v, str))]
+    told = [
+        claim.value
+        for claim in claims
+        if claim.value and claim.attribute == "name" and fold(claim.subject) in USER_NAMES
+    ]
+    names = [*(named if None not in speakers else ()), *told]
     return frozenset({*USER_NAMES, *map(fold, names)})
 
 
@@ -112,7 +114,7 @@ def profile(
 
 def _tells(record: Record, names: frozenset[str], now: datetime) -> bool:
     """Whether it is something that may stand before a model whatever is asked."""
-    subject = fold(str(record.fields.get("subject") or "")).strip()
+    subject = fold(Semantic.claim(record).subject).strip()
     return (
         subject in names
         and record.lifecycle == "current"
@@ -129,9 +131,9 @@ def _rows(facts: Iterable[Record]) -> list[_Row]:
     """The facts by what they say of the user, the most evidenced and then the newest first."""
     grouped: defaultdict[tuple[str, bool], list[Record]] = defaultdict(list)
     for fact in facts:
-        whole = fact.fields.get("attribute") and fact.fields.get("value")
-        attribute = str(fact.fields["attribute"]) if whole else f" {fact.id}"
-        grouped[attribute, fact.fields.get("polarity") is not False].append(fact)
+        claim = Semantic.claim(fact)
+        whole = claim.attribute and claim.value
+        grouped[claim.attribute if whole else f" {fact.id}", claim.affirmed].append(fact)
     rows = [_Row(*key, sorted(group, key=_rank)) for key, group in grouped.items()]
     return sorted(rows, key=lambda row: _rank(row.facts[0]))
 
@@ -143,10 +145,11 @@ def _rank(fact: Record) -> tuple[int, float, str]:
 
 def _line(row: _Row, facts: Sequence[Record]) -> str:
     """One sentence for all values of an attribute."""
+    claims = [Semantic.claim(fact) for fact in facts]
     if row.attribute.startswith(" "):
-        return str(facts[0].fields["name"])
-    subject = str(facts[0].fields["subject"])
-    values = list({fold(v): v for fact in facts if (v := str(fact.fields["value"]))}.values())
+        return claims[0].name
+    subject = claims[0].subject
+    values = list({fold(claim.value): claim.value for claim in claims}.values())
     chinese = is_chinese("".join(values)) or is_chinese(subject)
     listed = ("、" if chinese else ", ").join(values)
     who = "user" if fold(subject) in USER_NAMES else subject

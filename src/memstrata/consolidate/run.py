@@ -80,7 +80,7 @@ async def _notes(runtime: Runtime, view: View) -> list[str]:
     listing = Listing(1000, kinds=(Core.name_of_kind,), lifecycles=("current",))
     blocks = await runtime.store.list_records(view, listing)
     for block in blocks:
-        if block.fields.get("label") == LABEL:
+        if Core.label_of(block) == LABEL:
             versions = await runtime.store.versions(view, block.id)
             return [] if is_ours(block, versions) else [_OWN_WORDS]
     return []

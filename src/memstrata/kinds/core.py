@@ -58,9 +58,14 @@ class Core(KindModel):
         return (self.label.casefold(),)
 
     @classmethod
+    def label_of(cls, record: Record) -> str:
+        """Which block it is."""
+        return str(record.fields["label"])
+
+    @classmethod
     def is_derived(cls, record: Record) -> bool:
         return DERIVED in record.metadata
 
     @classmethod
     def render(cls, record: Record) -> str:
-        return f"{record.fields['label']}:\n{record.text}"
+        return f"{cls.label_of(record)}:\n{record.text}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -12,10 +12,20 @@ from memstrata.records import Record, micros
 from memstrata.text.analyse import fold
 from memstrata.text.wording import wording
 
-__all__ = ["Semantic"]
+__all__ = ["Claim", "Semantic"]
 
 _ROLES = ("user", "assistant")
 """Subjects that each language has a word of its own for."""
+
+
+class Claim(NamedTuple):
+    """What a stored fact says of whom; a part that is not known is empty."""
+
+    name: str
+    subject: str
+    attribute: str
+    value: str
+    affirmed: bool
 
 
 class Semantic(KindModel):
@@ -99,12 +109,18 @@ class Semantic(KindModel):
         )
 
     @classmethod
+    def claim(cls, record: Record) -> Claim:
+        """What a fact says, in its parts."""
+        known = (record.fields.get(part) for part in ("name", "subject", "attribute", "value"))
+        parts = (part if isinstance(part, str) else "" for part in known)
+        return Claim(*parts, affirmed=record.fields.get("polarity") is not False)
+
+    @classmethod
     def contradicts(cls, one: Record, other: Record) -> bool:
-        values = [_exclusive(record) for record in (one, other)]
-        if None in values or values[0] == values[1]:
+        first, second = _exclusive(one), _exclusive(other)
+        if first is None or second is None or first == second:
             return False
-        (who, attribute, _), (other_who, other_attribute, _) = values  # type: ignore[misc]
-        return (who, attribute) == (other_who, other_attribute) and _overlap(one, other)
+        return first[:2] == second[:2] and _overlap(one, other)
 
 
 def _named(attribute: str) -> str:
@@ -114,10 +130,10 @@ def _named(attribute: str) -> str:
 
 def _exclusive(record: Record) -> tuple[str, str, str] | None:
     """Subject, attribute and value of a fact of which a subject has one at a time."""
-    parts = [record.fields.get(name) for name in ("subject", "attribute", "value")]
-    subject, attribute, value = (p.casefold() if isinstance(p, str) else "" for p in parts)
+    claim = Semantic.claim(record)
+    subject, attribute, value = (part.casefold() for part in claim[1:4])
     known = find(attribute) if attribute else None
-    held = record.lifecycle != "retired" and record.fields.get("polarity") is not False
+    held = record.lifecycle != "retired" and claim.affirmed
     if not (subject and value and held and known and known.exclusive):
         return None
     return subject, attribute, value

@@ -176,7 +176,6 @@ def _unowned(text: str) -> str:
     return text.removesuffix("的") if HAN.search(text) else re.sub(r"['’]s?$", "", text)
 
 
-_PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pet|parrot|hamster|rabbit|horse)$", re.IGNORECASE)
 _OWNED = re.compile(r"(?P<owner>[^'’]+?)(?=['’]s\s)|(?P<mine>my|your|our|his|her|their)(?=\s)")
 
 
@@ -194,7 +193,6 @@ _KIN_LIKE = re.compile(r"^(?:my|our|his|her|their)\s|['’]s\s", re.IGNORECASE)
 _ASKER = re.compile(r"\b(?:(?P<i>i)|(?P<my>my)|(?P<me>me|myself)|(?P<mine>mine))\b", re.IGNORECASE)
 _VERBS = {"do": "does", "am": "is", "have": "has", "were": "was", "don't": "doesn't"}
 _HELPER = re.compile(r"\b(do|don't|am|have)(?P<gap>\s+)$", re.IGNORECASE)
-_ANYBODY = re.compile(r"\b(?P<one>he|she|him|her|they|them|it)\b|[他她]", re.IGNORECASE)
 _REQUEST = re.compile(
     r"\b(?:tell|remind|show|give|ask|let|help)\s+me\b|\bdo you (?:know|remember)\b", re.I
 )

@@ -240,7 +240,6 @@ _RELATED = re.compile(
 _APPOSED = re.compile(
     rf"(?P<name>{_NAME})(?:,|\sis)\s(?P<owner>my|our)\s{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b(?!')"
 )
-_MINE = re.compile(rf"\b(?:my|our|his|her)\s+{_ADJECTIVES}(?P<kin>{_KIN_PATTERN})\b", re.IGNORECASE)
 
 
 def relations(sentence: Sentence, talk: Talk) -> Iterator[Finding]:
