@@ -18,6 +18,7 @@ from memstrata.errors import InvalidInput, StoreUnavailable
 if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
     from memstrata.models.base import Embedder
+    from memstrata.models.chat import ChatModel
     from memstrata.sync import Memory
 
 __all__ = ["Settings", "load_settings", "open", "open_async"]
@@ -116,6 +117,7 @@ async def open_async(
     url: str | os.PathLike[str] | None = None,
     *,
     embedder: str | Embedder | None = None,
+    llm: ChatModel | None = None,
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
@@ -136,6 +138,7 @@ async def open_async(
     runtime = importlib.import_module("memstrata.runtime")
     base = importlib.import_module("memstrata.store.base")
     models = importlib.import_module("memstrata.models.base")
+    chat = importlib.import_module("memstrata.models.chat")
     name = embedder if isinstance(embedder, str) else None
     settings = load_settings(
         url=_location(url),
@@ -159,6 +162,7 @@ async def open_async(
     made = runtime.Runtime(
         store=store,
         embedder=model,
+        llm=chat.Models(llm, llm, llm) if llm is not None else None,
         tenant=tenant,
         zone=zone,
         weights=weighed,
@@ -177,6 +181,7 @@ def open(
     url: str | os.PathLike[str] | None = None,
     *,
     embedder: str | Embedder | None = None,
+    llm: ChatModel | None = None,
     tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
@@ -191,6 +196,7 @@ def open(
             lambda: open_async(
                 url,
                 embedder=embedder,
+                llm=llm,
                 tenant=tenant,
                 timezone=timezone,
                 weights=weights,

@@ -31,6 +31,7 @@ __all__ = [
     "Lifecycle",
     "Message",
     "Method",
+    "ModelUse",
     "Page",
     "Receipt",
     "Record",
@@ -255,6 +256,20 @@ class Entity(Value):
     """Ids of the newest of them."""
 
 
+class ModelUse(Value):
+    """What was asked of one model."""
+
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those the endpoint had read before."""
+    milliseconds: float = 0.0
+    cost: float | None = None
+    """In US dollars; None where the price is not known."""
+
+
 class Ledger(Value):
     """What a call cost."""
 
@@ -262,7 +277,12 @@ class Ledger(Value):
     embedding_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     milliseconds: float = 0.0
+    cost: float | None = None
+    """In US dollars; None where a price is not known, or nothing was to be paid."""
+    models: list[ModelUse] = Field(default_factory=list[ModelUse])
+    """The same by model; local embedders are not among them."""
 
 
 class Skipped(Value):

@@ -17,6 +17,7 @@ from memstrata.errors import InvalidInput, ScopeRequired
 from memstrata.jobs import Background
 from memstrata.keys import Keys, open_keys
 from memstrata.models.base import Embedder
+from memstrata.models.chat import Models
 from memstrata.records import Scope, micros
 from memstrata.store.base import Store
 from memstrata.store.ports import View
@@ -170,6 +171,8 @@ class Runtime:
     """By which secrets are known again; None until the vault was needed."""
     recalled: dict[Scope, Recalled] = field(default_factory=dict[Scope, Recalled])
     """What contexts of each scope have looked at and taken."""
+    llm: Models | None = None
+    """The language models; None: memory is written and read by rules alone."""
     background: Background | None = None
     """Works off batches that nobody waits for."""
     closed: bool = False

@@ -1,4 +1,4 @@
-"""An embedder without a model, for tests: fast, deterministic, and telling what it was asked.
+"""Models without a model, for tests: fast, deterministic, and telling what they were asked.
 
 Each word has its own place in the vector, so that the cosine of two texts is the share of their
 words they have in common: rankings in tests mean something, and can be worked out by hand::
@@ -12,6 +12,7 @@ words they have in common: rankings in tests mean something, and can be worked o
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import threading
@@ -23,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstrata.errors import InvalidInput, ModelFailed
+from memstrata.models.chat import Prompt, Reply
+from memstrata.records import ModelUse
 
-__all__ = ["FakeEmbedder"]
+__all__ = ["FakeChat", "FakeEmbedder"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORDS = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
@@ -112,3 +115,47 @@ class FakeEmbedder:
 def _place(word: str, dimensions: int) -> int:
     digest = blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little") % dimensions
+
+
+class FakeChat:
+    """A `ChatModel` that replies from a script, and keeps what it was asked.
+
+    An item of the script is the text of a reply, a mapping or list (its JSON is the reply), an
+    error to raise, a whole `Reply`, or a function of the prompt that gives one of these. When the
+    script is at its end, `otherwise` stands for every further reply; without it the call fails::
+
+        chat = FakeChat({"memories": []}, ModelFailed("down"), "not JSON at all")
+        memory = await memstrata.open_async(":memory:", llm=chat)
+        ...
+        assert [prompt.purpose for prompt in chat.prompts] == ["extract"]
+    """
+
+    def __init__(self, *script: Any, otherwise: Any = None, id: str = "fake-chat") -> None:
+        self.id = id
+        self.script = list(script)
+        """What is still to be replied, in order."""
+        self.otherwise = otherwise
+        self.prompts: list[Prompt] = []
+        """All it was asked, oldest first."""
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See `ChatModel.complete`. A token is counted as `FakeEmbedder` counts it."""
+        self.prompts.append(prompt)
+        item = self.script.pop(0) if self.script else self.otherwise
+        if item is None:
+            raise ModelFailed(f"the fake chat model has no reply left for {prompt.purpose!r}")
+        if callable(item):
+            item = item(prompt)
+        if isinstance(item, BaseException):
+            raise item
+        if isinstance(item, Reply):
+            return item
+        text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+        read = "\n".join([prompt.system, *(turn.text for turn in prompt.turns)])
+        use = ModelUse(
+            model=self.id,
+            calls=1,
+            input_tokens=len(_TOKENS.findall(read)),
+            output_tokens=len(_TOKENS.findall(text)),
+        )
+        return Reply(text, use)
