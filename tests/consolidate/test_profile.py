@@ -9,7 +9,7 @@ import pytest
 
 from memstrata.consolidate.derived import Derived, hashed
 from memstrata.consolidate.profile import LONGEST, called, profile
-from memstrata.ingest.resolve import USER_NAMES
+from memstrata.ingest.statements import USER_NAMES
 from memstrata.records import Evidence, Record
 
 NOW = datetime(2026, 5, 8, 9, tzinfo=UTC)

@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest.said import NOON
 
+from memstrata.ingest.core_block import core_lines
 from memstrata.ingest.proposals import Proposal
-from memstrata.ingest.resolve import Standing, accept, core_lines, opposed, resolve, restore
+from memstrata.ingest.resolve import accept, resolve
+from memstrata.ingest.standing import Standing, restore
+from memstrata.ingest.statements import opposed
 from memstrata.kinds import Core, Episodic, KindModel, Semantic
 from memstrata.records import Evidence, Record
 
@@ -413,9 +416,11 @@ def test_a_line_joins_its_block_while_there_is_room() -> None:
     first = propose(Core(label="human", value="Name: Ottilie", limit=30))
     second = propose(Core(label="Human", value="Home: Turku"), 1)
     third = propose(Core(label="human", value="Boat: a very long name of a boat"), 2)
-    [record] = learn([first], [second], [third])
+    record, beside = learn([first], [second], [third])
     assert record.fields["value"] == "Name: Ottilie\nHome: Turku"
     assert len(record.evidence) == 2
+    assert (beside.kind, beside.text) == ("semantic", "Boat: a very long name of a boat")
+    assert len(learn([first], [second], [third], [third])) == 2
 
 
 @pytest.mark.parametrize("trust", ["agent", "tool", "web", "import"])

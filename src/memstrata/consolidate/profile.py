@@ -15,7 +15,7 @@ from memstrata.consolidate.derived import (
     marked,
     most_sensitive,
 )
-from memstrata.ingest.resolve import USER_NAMES
+from memstrata.ingest.statements import USER_NAMES
 from memstrata.kinds import Core, Semantic
 from memstrata.kinds.attributes import statement
 from memstrata.records import Record

@@ -12,8 +12,9 @@ from memstrata.errors import Conflict
 from memstrata.ingest import entities, local
 from memstrata.ingest.narrate import narrate
 from memstrata.ingest.proposals import Proposal
-from memstrata.ingest.resolve import Standing, resolve
+from memstrata.ingest.resolve import resolve
 from memstrata.ingest.segment import GAP, Run, segment
+from memstrata.ingest.standing import Standing
 from memstrata.ingest.versions import new_record, put_version
 from memstrata.kinds import Core, Semantic
 from memstrata.kinds.attributes import ENDS

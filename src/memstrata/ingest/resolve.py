@@ -7,106 +7,58 @@ beside what stands, for review.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
+from memstrata.ingest.core_block import edit_core
 from memstrata.ingest.proposals import Proposal
-from memstrata.kinds import Core, KindModel, Semantic, kind_of
-from memstrata.kinds.attributes import ENDS, FAVOURITE, SUCCESSIVE
-from memstrata.kinds.attributes import find as find_attribute
-from memstrata.records import TRUST_RANK, Evidence, Lifecycle, Record
-from memstrata.text.analyse import fold, terms
+from memstrata.ingest.standing import Standing, add, is_less_trusted, restore, support
+from memstrata.ingest.statements import (
+    USER_NAMES,
+    ends,
+    is_same,
+    is_wish,
+    opposed,
+    same_subject,
+    same_value,
+)
+from memstrata.kinds import Core, KindModel, Semantic
+from memstrata.records import Record
+from memstrata.text.analyse import fold
 
-__all__ = [
-    "USER_NAMES",
-    "Standing",
-    "accept",
-    "core_lines",
-    "is_wish",
-    "opposed",
-    "resolve",
-    "restore",
-    "same_value",
-]
-
-
-@dataclass(slots=True, eq=False)
-class Standing:
-    """A record as it will stand: one that is stored, or one that is new."""
-
-    model: KindModel
-    record: Record | None = None
-    """What is stored of it; None for a new one."""
-    lifecycle: Lifecycle = "current"
-    evidence: list[Evidence] = field(default_factory=list[Evidence])
-    """What is to be added."""
-    said_at: datetime | None = None
-    successor: Standing | None = None
-    predecessor: Standing | None = None
-    op: str = ""
-    """What happens to it, empty for nothing: create, update, end, supersede, correct, retire."""
-    reason: str = ""
-
-    @property
-    def begin(self) -> datetime | None:
-        """Since when it is true."""
-        return self.model.valid_from
-
-    def set(self, **values: object) -> None:
-        """Change fields of the model."""
-        self.model = self.model.model_copy(update=values)
-
-
-def restore(record: Record) -> Standing:
-    """A stored record as it stands."""
-    common = {
-        name: getattr(record, name)
-        for name in KindModel.model_fields
-        if name not in ("title", "evidence")
-    }
-    values = {key: value for key, value in {**record.fields, **common}.items() if value is not None}
-    model = kind_of(record.kind).model_validate(values)
-    if record.title != model.heading():
-        model = model.model_copy(update={"title": record.title})
-    return Standing(model=model, record=record, lifecycle=record.lifecycle)
+__all__ = ["accept", "resolve"]
 
 
 def resolve(proposals: Sequence[Proposal], related: Sequence[Record]) -> list[Standing]:
     """What the proposals, in the order they were said, leave: every record that is new or changes.
 
     `related` are the open records about the same subjects and attributes, with the same
-    fingerprints, and the blocks of core memory.
+    fingerprints, those the proposals name, and the blocks of core memory.
     """
     known = [restore(record) for record in related]
     for proposal in proposals:
-        if isinstance(proposal.record, Core):
-            _core(proposal, known)
-        elif isinstance(proposal.record, Semantic) and proposal.record.subject:
-            if fold(proposal.record.subject) == fold(proposal.record.value or ""):
-                continue  # who is called by her name is no news
-            if _is_put_in_mouth(proposal.record):
-                continue
-            _fact(proposal, _dated(proposal.record, proposal.said_at), known)
-        else:
-            _other(proposal, known)
+        before = {id(one): one.op for one in known} if proposal.provisional else {}
+        _one(proposal, known)
+        if proposal.provisional:
+            for one in known:
+                one.provisional = one.provisional or before.get(id(one), "") != one.op
     return [standing for standing in known if standing.op or standing.evidence]
 
 
-_WISHES = frozenset(
-    {"likes", "loves", "enjoys", "dislikes", "hates", "wants", "wishes", "hopes", "needs"}
-    | {"prefers", "preference"}
-)
-USER_NAMES = frozenset({"user", "the user", "用户"})
-"""What a subject that is the user is called, folded."""
-
-
-def is_wish(attribute: str | None) -> bool:
-    """Whether an attribute says what somebody wishes, likes or prefers."""
-    name = fold(attribute or "")
-    return name in _WISHES or name.startswith(FAVOURITE)
+def _one(proposal: Proposal, known: list[Standing]) -> None:
+    """What becomes of one proposal."""
+    if proposal.op in ("revise", "retire", "support"):
+        _targeted(proposal, known)
+    elif isinstance(proposal.record, Core):
+        edit_core(proposal, known)
+    elif isinstance(proposal.record, Semantic) and proposal.record.subject:
+        is_no_news = fold(proposal.record.subject) == fold(proposal.record.value or "")
+        if not is_no_news and not _is_put_in_mouth(proposal.record):
+            _fact(proposal, _dated(proposal.record, proposal.said_at), known)
+    else:
+        _other(proposal, known)
 
 
 def _is_put_in_mouth(model: Semantic) -> bool:
@@ -124,94 +76,68 @@ def _dated(model: Semantic, said_at: datetime) -> Semantic:
     return model.model_copy(update={"valid_from": said_at})
 
 
-def same_value(one: str | None, other: str | None) -> bool:
-    """Whether two values are the same but for case, accents, plural and filler words."""
-    if one is None or other is None:
-        return one is other
-    return fold(one) == fold(other) or _bare(one) == _bare(other)
-
-
-_FILLERS = frozenset(terms("a an the my our your his her their some eating drinking"))
-_EATEN = re.compile(r"^[吃喝](?=.)")
-
-
-def _bare(value: str) -> frozenset[str]:
-    own = frozenset(terms(_EATEN.sub("", value.strip())))
-    return own - _FILLERS or own
-
-
-def _same_subject(one: KindModel, other: KindModel) -> bool:
-    return (
-        isinstance(one, Semantic)
-        and isinstance(other, Semantic)
-        and fold(one.subject or "") == fold(other.subject or "")
-        and one.attribute == other.attribute
-    )
-
-
-def opposed(one: KindModel, other: KindModel, *, changed: bool = False) -> bool:
-    """Whether two facts cannot both be true at one time; with `changed`, as the words say."""
-    if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
-        return False
-    if _ends(other, one):
-        return True
-    if not _same_subject(one, other):
-        return False
-    agree = (one.polarity is not False) == (other.polarity is not False)
-    if same_value(one.value, other.value):
-        return not agree
-    attribute = find_attribute(one.attribute or "")
-    exclusive = bool(attribute and attribute.exclusive) or (changed and one.attribute in SUCCESSIVE)
-    return agree and one.polarity is not False and exclusive
-
-
-def _ends(one: Semantic, other: Semantic) -> bool:
-    """Whether a fact of another attribute ends the other: who is divorced is not married."""
-    attribute, values = ENDS.get(one.attribute or "", ("", frozenset[str]()))
-    if attribute != other.attribute or other.polarity is False or one.polarity is False:
-        return False
-    same = fold(one.subject or "") == fold(other.subject or "")
-    return same and fold(one.value or "") in values
-
-
-def _same(one: KindModel, other: KindModel) -> bool:
-    if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
-        return one.name_of_kind == other.name_of_kind and one.fingerprint() == other.fingerprint()
-    agree = (one.polarity is not False) == (other.polarity is not False)
-    return _same_subject(one, other) and agree and same_value(one.value, other.value)
-
-
-def _add(proposal: Proposal, model: KindModel, known: list[Standing]) -> Standing:
-    new = Standing(
-        model=model,
-        evidence=list(proposal.evidence),
-        said_at=proposal.said_at,
-        op="create",
-        reason=proposal.reason,
-    )
-    known.append(new)
-    return new
-
-
-def _support(standing: Standing, proposal: Proposal) -> None:
-    """Add evidence; of independent sources the most trusted counts."""
-    sources = {item.source_id for item in standing.evidence}
-    if standing.record is not None:
-        sources |= {item.source_id for item in standing.record.evidence}
-    standing.evidence += [item for item in proposal.evidence if item.source_id not in sources]
-    if TRUST_RANK[proposal.record.trust] > TRUST_RANK[standing.model.trust]:
-        standing.set(trust=proposal.record.trust)
-        standing.op = standing.op or "update"
-        standing.reason = standing.reason or proposal.reason
-
-
 def _other(proposal: Proposal, known: list[Standing]) -> None:
     """A record that nothing can contradict: an exact duplicate only adds its evidence."""
     for standing in known:
-        if standing.lifecycle in ("current", "review") and _same(standing.model, proposal.record):
-            _support(standing, proposal)
+        if standing.lifecycle in ("current", "review") and is_same(standing.model, proposal.record):
+            support(standing, proposal)
             return
-    _add(proposal, proposal.record, known)
+    add(proposal, proposal.record, known)
+
+
+# ── what a manager says of a record it was shown ─────────────────────────────────────────────
+
+
+def _targeted(proposal: Proposal, known: list[Standing]) -> None:
+    """A record that stays with other fields, ends, or was said again.
+
+    One that is not there any more is left alone; what would be said of it is stated by itself.
+    """
+    found = (s for s in known if s.record is not None and s.record.id == proposal.target)
+    standing = next(found, None)
+    if standing is None or standing.lifecycle not in ("current", "review"):
+        if proposal.op == "revise":
+            _other(replace(proposal, op="create"), known)
+        return
+    if proposal.op == "support":
+        support(standing, proposal)
+    elif is_less_trusted(proposal.record, standing):
+        return
+    elif proposal.op == "revise":
+        _revise(proposal, standing, known)
+    elif isinstance(standing.model, Semantic) and standing.model.subject:
+        ended = standing.model.model_copy(
+            update={
+                "valid_from": None,
+                "valid_to": proposal.said_at,
+                "trust": proposal.record.trust,
+            }
+        )
+        _ended(proposal, ended, [standing], known)
+    else:
+        support(standing, proposal)
+        standing.lifecycle, standing.op, standing.reason = "retired", "retire", proposal.reason
+
+
+def _revise(proposal: Proposal, standing: Standing, known: list[Standing]) -> None:
+    """Fields given anew; a fact that says something else is another fact."""
+    new, old = proposal.record, standing.model
+    if isinstance(new, Semantic) and isinstance(old, Semantic):
+        if not is_same(old, new):
+            _fact(replace(proposal, op="create"), _dated(new, proposal.said_at), known)
+            return
+        new = new.model_copy(update={"name": old.name, "value": old.value})
+    given = {
+        name: getattr(new, name)
+        for name in (*new.own_fields(), "occurred_at", "ended_at")
+        if getattr(new, name) not in (None, [], "")
+    }
+    changed = {name: value for name, value in given.items() if getattr(old, name) != value}
+    support(standing, proposal)
+    if changed:
+        standing.set(**changed)
+        standing.op = standing.op or "update"
+        standing.reason = standing.reason or proposal.reason
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
@@ -220,7 +146,7 @@ def _other(proposal: Proposal, known: list[Standing]) -> None:
 def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
     about = [s for s in known if s.lifecycle != "retired" and _bears_on(model, s.model)]
     if proposal.op == "correct" and (wrong := _mistaken(proposal, model, about)):
-        if _less_trusted(model, wrong):
+        if is_less_trusted(model, wrong):
             _wait(proposal, model, known)
         else:
             _correct(proposal, model, wrong, known)
@@ -230,19 +156,40 @@ def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
         return
     changed = proposal.op == "supersede"
     told = [s for s in about if s.lifecycle in ("current", "past")]
-    rivals = [s for s in told if opposed(s.model, model, changed=changed)]
+    rivals = [s for s in told if _rivals(proposal, s, model, changed=changed)]
     for standing in about:
-        if _same(standing.model, model) and _told_by(standing, model, rivals):
-            _support(standing, proposal)
+        if is_same(standing.model, model) and _told_by(standing, model, rivals):
+            support(standing, proposal)
             return
     if any(_undecided(proposal, model, rival) for rival in rivals if _holds(rival)):
         _wait(proposal, model, known)
         return
-    _place_in_time(_add(proposal, model, known), rivals)
+    _place_in_time(add(proposal, model, known), rivals)
+
+
+def _rivals(proposal: Proposal, standing: Standing, model: Semantic, *, changed: bool) -> bool:
+    """Whether what stands and what is stated cannot both be so.
+
+    An attribute that is not known to have one value at a time has one here if the words say that
+    it changed, and a manager names what changed. What is said to be so besides ends no other.
+    """
+    other = standing.model
+    if proposal.beside:
+        return same_value(_value(other), model.value) and opposed(other, model)
+    named = proposal.target is not None and standing.record is not None
+    if changed and named and standing.record is not None and standing.record.id == proposal.target:
+        return same_subject(other, model) and (
+            opposed(other, model)
+            or (
+                (other.polarity is not False and model.polarity is not False)  # type: ignore[attr-defined]
+                and not same_value(_value(other), model.value)
+            )
+        )
+    return opposed(other, model, changed=changed)
 
 
 def _bears_on(model: Semantic, other: KindModel) -> bool:
-    return _same_subject(model, other) or (isinstance(other, Semantic) and _ends(model, other))
+    return same_subject(model, other) or (isinstance(other, Semantic) and ends(model, other))
 
 
 def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) -> bool:
@@ -259,7 +206,7 @@ def _told_by(standing: Standing, model: Semantic, rivals: Sequence[Standing]) ->
         return said < ends if ends is not None else _holds(standing)
     if any(_between(said, rival, begun, model) for rival in rivals):
         return False
-    if not _less_trusted(model, standing):
+    if not is_less_trusted(model, standing):
         before = [r for r in rivals if r.model.valid_to is not None and r.model.valid_to > said]
         for moved in (standing, *(r for r in before if r.begin is None or r.begin < said)):
             moved.set(**({"valid_from": said} if moved is standing else {"valid_to": said}))
@@ -279,13 +226,9 @@ def _between(said: datetime, rival: Standing, begun: datetime, model: Semantic) 
     return not (undated and model.occurred_at is not None and _said(rival) < model.occurred_at)
 
 
-def _less_trusted(model: Semantic, standing: Standing) -> bool:
-    return TRUST_RANK[model.trust] < TRUST_RANK[standing.model.trust]
-
-
 def _wait(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
     """Keep it beside what stands, for review."""
-    kept = _add(proposal, model, known)
+    kept = add(proposal, model, known)
     kept.lifecycle = "review"
     kept.reason = "; ".join(filter(None, (proposal.reason, "contradicts what stands")))
 
@@ -296,7 +239,7 @@ def _holds(standing: Standing) -> bool:
 
 def _undecided(proposal: Proposal, model: Semantic, rival: Standing) -> bool:
     """Whether neither can be preferred: said at the same moment, or by someone less trusted."""
-    if _less_trusted(model, rival):
+    if is_less_trusted(model, rival):
         return True
     said = {item.source_id for item in proposal.evidence}
     stands_on = {item.source_id for item in rival.evidence}
@@ -391,23 +334,29 @@ def _ended(
     """Something that used to be so: it ends what says that it is."""
     at = cast("datetime", model.valid_to)
     for standing in about:
-        if _same(standing.model, model) and standing.lifecycle in ("current", "past"):
-            if standing.lifecycle == "current" and _less_trusted(model, standing):
+        if is_same(standing.model, model) and standing.lifecycle in ("current", "past"):
+            if standing.lifecycle == "current" and is_less_trusted(model, standing):
                 break
-            _support(standing, proposal)
+            support(standing, proposal)
             begun = standing.begin
             if standing.lifecycle == "current" and (begun is None or begun <= at):
                 _end(standing, at, None)
             return
     else:
-        _add(proposal, model, known).lifecycle = "past"
+        add(proposal, model, known).lifecycle = "past"
         return
     _wait(proposal, model, known)
 
 
 def _mistaken(proposal: Proposal, model: Semantic, about: Sequence[Standing]) -> Standing | None:
-    """What a correction is about: the value it names, else the newest that differs."""
-    wrong = [s for s in about if not _same(s.model, model) and s.lifecycle in ("current", "review")]
+    """What a correction is about: what it means, the value it names, else the newest that differs.
+
+    A manager that means another fact than one about the same matter is not followed.
+    """
+    standing = [s for s in about if s.lifecycle in ("current", "review")]
+    wrong = [s for s in standing if not is_same(s.model, model)]
+    if meant := [s for s in wrong if s.record is not None and s.record.id == proposal.target]:
+        return meant[0]
     if proposal.replaces is not None:
         named = [s for s in wrong if same_value(_value(s.model), proposal.replaces)]
         wrong = named or [s for s in wrong if opposed(s.model, model)]
@@ -420,7 +369,7 @@ def _value(model: KindModel) -> str | None:
 
 def _correct(proposal: Proposal, model: Semantic, wrong: Standing, known: list[Standing]) -> None:
     """The wrong one never was true: the right one takes its place in time."""
-    right = _add(proposal, model, known)
+    right = add(proposal, model, known)
     if model.valid_from == proposal.said_at and wrong.begin is not None:
         right.set(valid_from=wrong.begin)
     right.op = "correct"
@@ -429,39 +378,3 @@ def _correct(proposal: Proposal, model: Semantic, wrong: Standing, known: list[S
     wrong.lifecycle = "retired"
     wrong.op = "retire" if wrong.record is not None else "create"
     wrong.reason = f"corrected: {proposal.reason}" if proposal.reason else "corrected"
-
-
-# ── core ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def core_lines(value: str, line: str) -> str:
-    """A block with one line more; a line `key: …` takes the place of the one with its key."""
-    lines = [kept for kept in value.splitlines() if kept.strip()]
-    key, colon, _ = line.partition(":") if ":" in line else line.partition("：")
-    if any(fold(kept) == fold(line) for kept in lines):
-        return "\n".join(lines)
-    if colon and len(key) < 40:
-        for place, kept in enumerate(lines):
-            if fold(kept).startswith(fold(f"{key}{colon}")):
-                lines[place] = line
-                return "\n".join(lines)
-    return "\n".join([*lines, line])
-
-
-def _core(proposal: Proposal, known: list[Standing]) -> None:
-    """One line more in a block, if the block has room and the words are the user's own."""
-    model = cast("Core", proposal.record)
-    if model.trust != "user":
-        return
-    for standing in known:
-        if isinstance(standing.model, Core) and fold(standing.model.label) == fold(model.label):
-            value = core_lines(standing.model.value, model.value)
-            if value != standing.model.value and len(value) > standing.model.limit:
-                return
-            if value != standing.model.value:
-                standing.set(value=value)
-                standing.op = standing.op or "update"
-                standing.reason = standing.reason or proposal.reason
-            _support(standing, proposal)
-            return
-    _add(proposal, model, known)

@@ -9,7 +9,9 @@ from memstrata.arguments import Signature
 from memstrata.errors import Conflict, InvalidInput
 from memstrata.ingest import edit
 from memstrata.ingest.distil import writes_for
-from memstrata.ingest.resolve import accept, opposed, restore
+from memstrata.ingest.resolve import accept
+from memstrata.ingest.standing import restore
+from memstrata.ingest.statements import opposed
 from memstrata.kinds import KindModel, Semantic
 from memstrata.records import Page, Receipt, Record, Review, Scope
 from memstrata.runtime import Runtime, view_of

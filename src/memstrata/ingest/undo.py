@@ -22,7 +22,7 @@ from memstrata.store.ports import (
     Write,
 )
 
-__all__ = ["undo"]
+__all__ = ["inverse", "net", "undo"]
 
 
 async def undo(
@@ -43,10 +43,10 @@ async def undo(
         owner = found[0][0]
     taking = new_batch(runtime, "undo", by.actor)
     changes = [change for _, change in found]
-    steps = _net(await _with_later(runtime, scope, changes) if cascade else changes)
+    steps = net(await _with_later(runtime, scope, changes) if cascade else changes)
     writes: list[Write] = []
     for change in steps:
-        writes.extend(await _inverse(runtime, owner, change, taking, cascade=cascade))
+        writes.extend(await inverse(runtime, owner, change, taking, cascade=cascade))
     shown = [change.target_id for change in steps if change.op == "show"]
     own = [batch.id] if batch is not None else []
     for hidden in dict.fromkeys(own + shown):
@@ -150,7 +150,7 @@ def _place(change: Change) -> tuple[datetime, str, int]:
     return change.at, change.batch_id, int(change.id.rpartition("_")[2])
 
 
-def _net(changes: Sequence[Change]) -> list[Change]:
+def net(changes: Sequence[Change]) -> list[Change]:
     """Newest first, the versions a target went through taken as one step."""
     net: dict[tuple[str, bool], Change] = {}
     for change in changes:
@@ -161,7 +161,7 @@ def _net(changes: Sequence[Change]) -> list[Change]:
     return list(reversed(net.values()))
 
 
-async def _inverse(
+async def inverse(
     runtime: Runtime, scope: Scope, change: Change, batch: NewBatch, *, cascade: bool
 ) -> list[Write]:
     """What takes one change back: the version before it stands again, as a new version."""

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memstrata.errors import InvalidInput
-from memstrata.kinds.base import DERIVED, KindModel, Revision
+from memstrata.kinds.base import DERIVED, KindModel, Revision, Stated, text_of
 from memstrata.kinds.core import Core
 from memstrata.kinds.episodic import Episodic
 from memstrata.kinds.procedural import Procedural, Step
@@ -28,12 +28,14 @@ __all__ = [
     "Resource",
     "Revision",
     "Semantic",
+    "Stated",
     "Step",
     "Vault",
     "describe",
     "explain",
     "kind_of",
     "parse",
+    "text_of",
 ]
 
 KINDS: Mapping[str, type[KindModel]] = MappingProxyType(

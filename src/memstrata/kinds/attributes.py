@@ -14,6 +14,7 @@ __all__ = [
     "SUCCESSIVE",
     "Attribute",
     "Language",
+    "canonical",
     "find",
     "statement",
 ]
@@ -194,6 +195,79 @@ ENDS = {
     )
 }
 """Attributes that end another one, with the values that do."""
+
+
+_OTHER_NAMES = {
+    "lives_in": "residence location city home_city current_city lives living_in lives_at address "
+    "current_location home_town_now resides_in moved_to",
+    "works_at": "employer company workplace works_for employed_by employed_at job_at",
+    "works_as": "job occupation profession job_title role position career",
+    "works_in": "industry field",
+    "married_to": "spouse",
+    "birthday": "birth_date date_of_birth birthdate born_on",
+    "born_in": "birthplace place_of_birth",
+    "from": "origin hometown home_town comes_from",
+    "likes": "enjoys loves hobby hobbies interest interests preference preferences prefers like "
+    "fond_of interested_in passion taste",
+    "eats": "food eating_habit",
+    "allergic_to": "allergy allergies allergen",
+    "has_pet": "pet_owned pets owns_pet",
+    "diet": "dietary_preference dietary_restriction diet_type eating_style is_vegetarian",
+    "speaks": "language languages speaks_language native_language",
+    "studies": "major subject_of_study studying",
+    "studies_at": "school university attends college",
+    "graduated_from": "alma_mater",
+    "owns": "possession possessions",
+    "drives": "car vehicle",
+    "wants": "goal goals wish desire plans_to intends_to",
+    "good_at": "skill skills skilled_in",
+    "habit": "habits routine",
+    "has_condition": "condition illness disease medical_condition health_condition",
+    "takes": "medication medicine medications",
+    "name": "full_name first_name",
+    "alias": "nickname",
+    "marital_status": "relationship_status civil_status",
+    "fears": "afraid_of fear phobia",
+    "age": "years_old",
+    "plays": "instrument sport",
+    "child": "children kid",
+    "sibling": "siblings",
+}
+_CANONICAL = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()} | {
+    "favorite": "likes",
+    "favourite": "likes",
+}
+_DENIED = frozenset(
+    [
+        "dislikes",
+        "hates",
+        "cannot_stand",
+        "can_not_stand",
+        "cant_stand",
+        "dislike",
+        "hate",
+        "not_likes",
+        "avoids_liking",
+        "does_not_like",
+        "doesnt_like",
+    ]
+)
+_KEY = re.compile(r"[\s\-./]+")
+
+
+def canonical(name: str) -> tuple[str, bool]:
+    """An attribute as a model may call it, under its own name, and whether that affirms it.
+
+    `Favorite Colour` is `favourite_colour`, `employer` is `works_at`; `dislikes` denies `likes`.
+    A name that is not known stays, in lower case with underscores.
+    """
+    key = _KEY.sub("_", name.strip().strip("?!:").casefold()).strip("_").replace("'", "")
+    if key in _DENIED:
+        return "likes", False
+    key = _CANONICAL.get(key, key)
+    if key.startswith("favorite_"):
+        key = FAVOURITE + key.removeprefix("favorite_")
+    return key, True
 
 
 def find(name: str) -> Attribute | None:

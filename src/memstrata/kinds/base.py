@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,9 +18,10 @@ from pydantic import (
     NaiveDatetime,
 )
 
+from memstrata.kinds.attributes import Language
 from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 
-__all__ = ["DERIVED", "Instant", "KindModel", "Revision"]
+__all__ = ["DERIVED", "TEXT", "Instant", "KindModel", "Revision", "Stated", "text_of"]
 
 Revision = Literal["version", "supersede"]
 
@@ -36,6 +38,36 @@ def _in_utc(when: datetime) -> datetime:
 
 Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)] | NaiveDatetime
 """In UTC, so that one instant is written one way; a naive one waits for the user's zone."""
+
+
+TEXT: JsonObject = {"type": "string"}
+"""The JSON schema of most fields."""
+
+
+class Stated(NamedTuple):
+    """What a manager says of one memory, before it is known to be sound."""
+
+    fields: Mapping[str, Any]
+    """As they came, under the names of the kind's `draft`."""
+    texts: tuple[str, ...]
+    """Of the messages it rests on."""
+    said_at: datetime
+    """When the last of these was said, aware."""
+    start: datetime | None = None
+    end: datetime | None = None
+    """What its date names, `[start, end)`, aware; None where it names none."""
+    until: datetime | None = None
+    """When it ended, or will."""
+    language: Language = "en"
+
+
+def text_of(value: object) -> str | None:
+    """A text of what a model wrote where one belongs, None for nothing."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(text_of, cast("list[Any]", value)))) or None
+    return str(value).strip() or None if isinstance(value, str | int | float) else None
 
 
 class KindModel(BaseModel):
@@ -58,6 +90,13 @@ class KindModel(BaseModel):
     """The rule for change in one line."""
     always: ClassVar[bool] = False
     """Whether `context` shows every record of the kind, whatever the query."""
+
+    hint: ClassVar[Mapping[Language, str]]
+    """What a model is told of the kind: what belongs there, and what its fields hold."""
+    draft: ClassVar[Mapping[str, JsonObject]]
+    """The JSON schemas of the fields that a model fills."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Those of them without which there is nothing to keep."""
 
     half_life: ClassVar[float | None] = None
     """Days in which half of a record fades from rankings; None for what does not fade."""
@@ -87,6 +126,11 @@ class KindModel(BaseModel):
         """The kind's own fields as plain JSON, without the ones left empty."""
         return self.model_dump(mode="json", include=set(self.own_fields()), exclude_none=True)
 
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        """A record of what a manager stated; `ValueError` says what it lacks, in words for it."""
+        raise NotImplementedError
+
     def admit(self) -> None:
         """Raise our error if a record like this cannot be stored at all."""
 
@@ -101,6 +145,10 @@ class KindModel(BaseModel):
     def body(self) -> str:
         """The text that is shown and indexed."""
         raise NotImplementedError
+
+    def whose(self) -> str | None:
+        """Whose fact or deed it is, None where that is nobody's."""
+        return None
 
     def identity(self) -> tuple[JsonValue, ...]:
         """What makes two records of this kind the same; by default all that is its own."""

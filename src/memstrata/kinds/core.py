@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from memstrata.errors import InvalidInput
-from memstrata.kinds.base import DERIVED, KindModel
-from memstrata.records import Record
+from memstrata.kinds.attributes import Language
+from memstrata.kinds.base import DERIVED, TEXT, KindModel, Stated, text_of
+from memstrata.records import JsonObject, Record
 
 __all__ = ["Core"]
 
@@ -25,6 +27,21 @@ class Core(KindModel):
     themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update replaces the value, within the limit; one block per label"
     always: ClassVar[bool] = True
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": "core: what matters in every conversation, said by the user: their name, how the "
+        'assistant should behave. "label": human (about the user) or persona (about the '
+        'assistant); "line": one short line; "old": the line of the block that it takes the '
+        "place of, word for word, if there is one.",
+        "zh": "core：每次对话都用得上、由用户亲口说的事：姓名、对助手的要求。label：human（关于"
+        "用户）或 persona（关于助手）；line：一行短句；old：它所取代的原有一行（照抄），"
+        "没有就不写。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "label": {"type": "string", "enum": ["human", "persona"]},
+        "line": TEXT,
+        "old": TEXT,
+    }
+    needs: ClassVar[tuple[str, ...]] = ("label", "line")
 
     kind: Literal["core"] = "core"
     label: str = Field(min_length=1, max_length=64)
@@ -40,6 +57,14 @@ class Core(KindModel):
                 f"{len(self.value)}: shorten the value or raise `limit`"
             )
         return self
+
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        line = " ".join((text_of(stated.fields.get("line")) or "").split())
+        if not line:
+            raise ValueError('core needs a "line"')
+        label = text_of(stated.fields.get("label"))
+        return cls(label="persona" if label == "persona" else "human", value=line)
 
     def admit(self) -> None:
         if self.trust in _FOREIGN:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.base import DERIVED, Instant, KindModel
-from memstrata.records import Record, micros
+from memstrata.kinds.attributes import Language
+from memstrata.kinds.base import DERIVED, TEXT, Instant, KindModel, Stated, text_of
+from memstrata.records import JsonObject, Record, micros
 from memstrata.text.analyse import fold
 from memstrata.text.wording import wording
 
 __all__ = ["Episodic"]
 
 _DIGEST = "digest"
+_DAY = timedelta(days=1)
 
 
 class Episodic(KindModel):
@@ -27,6 +30,22 @@ class Episodic(KindModel):
     half_life: ClassVar[float | None] = 365.0
     rule: ClassVar[str] = "an update corrects this event; later events never overwrite earlier ones"
 
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": 'episodic: what happened, or is planned. "summary": one whole sentence that names '
+        'who did what; "actor": who; "when": the date; "plan": true for what is still to come; '
+        '"done": true if a plan known already was carried out (op revise).',
+        "zh": "episodic：发生过的事或计划。summary：一句完整的话，写明谁做了什么；actor：谁；when："
+        "日期；plan：还没发生的计划写 true；done：已知的计划完成了写 true（op 用 revise）。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "summary": TEXT,
+        "details": TEXT,
+        "actor": TEXT,
+        "plan": {"type": "boolean"},
+        "done": {"type": "boolean"},
+    }
+    needs: ClassVar[tuple[str, ...]] = ("summary",)
+
     kind: Literal["episodic"] = "episodic"
     event_type: str = "event"
     summary: str = Field(min_length=1)
@@ -36,12 +55,35 @@ class Episodic(KindModel):
     """For `event_type="plan"`: when it should be done."""
     done: bool | None = None
 
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        given, start = stated.fields, stated.start
+        summary = text_of(given.get("summary"))
+        if summary is None:
+            raise ValueError('episodic needs a "summary"')
+        plan = given.get("plan") is True
+        long = stated.end is not None and start is not None and stated.end - start > _DAY
+        done = given.get("done")
+        return cls(
+            event_type="plan" if plan else "event",
+            summary=summary,
+            details=text_of(given.get("details")),
+            actor=text_of(given.get("actor")),
+            occurred_at=None if plan else start,
+            ended_at=stated.until or (stated.end if long else None),
+            due=start if plan else None,
+            done=done if isinstance(done, bool) else False if plan else None,
+        )
+
     def heading(self) -> str:
         return self.title or self.summary
 
     def body(self) -> str:
         who = f"{self.actor}: " if self.actor else ""
         return "\n".join(filter(None, [who + self.summary, self.details]))
+
+    def whose(self) -> str | None:
+        return self.actor
 
     def identity(self) -> tuple[JsonValue, ...]:
         made = self.metadata.get(DERIVED)
@@ -69,7 +111,7 @@ class Episodic(KindModel):
         due = cls.due_at(record)
         if due is None or record.fields.get("done") is True:
             return False
-        return now - max(due, record.ended_at or due) >= timedelta(days=1)
+        return now - max(due, record.ended_at or due) >= _DAY
 
     @classmethod
     def is_derived(cls, record: Record) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memstrata.kinds.base import KindModel
+from memstrata.kinds.attributes import Language
+from memstrata.kinds.base import TEXT, KindModel, Stated, text_of
+from memstrata.records import JsonObject
 
 __all__ = ["Procedural", "Step"]
+
+_NUMBER = re.compile(r"\A\s*(?:step\s*)?\d{1,2}\s*[.):、：]\s*(?=\S)", re.IGNORECASE)
 
 
 class Step(BaseModel):
@@ -36,10 +42,39 @@ class Procedural(KindModel):
     block: ClassVar[str] = "procedural_memory"
     rule: ClassVar[str] = "an update makes a new version"
 
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": 'procedural: how something is done, in steps that will be repeated. "summary": what '
+        'it is for; "steps": the instructions in order, each a short sentence; "entry_type": '
+        "workflow, guide or script.",
+        "zh": "procedural：做某事的步骤，以后会照着做。summary：用途；steps：按顺序的指令，每条一句"
+        "短话；entry_type：workflow、guide 或 script。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "summary": TEXT,
+        "entry_type": {"type": "string", "enum": ["workflow", "guide", "script"]},
+        "steps": {"type": "array", "items": TEXT},
+    }
+    needs: ClassVar[tuple[str, ...]] = ("summary", "steps")
+
     kind: Literal["procedural"] = "procedural"
     entry_type: Literal["workflow", "guide", "script"] = "workflow"
     summary: str = Field(min_length=1)
     steps: list[Step] = Field(default_factory=list[Step])
+
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        given = stated.fields.get("steps")
+        steps = [_step(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
+        kept = [step for step in steps if step is not None]
+        summary = text_of(stated.fields.get("summary")) or text_of(stated.fields.get("title"))
+        if summary is None or not kept:
+            raise ValueError('procedural needs a "summary" and a list of "steps"')
+        sort = stated.fields.get("entry_type")
+        return cls(
+            summary=summary,
+            entry_type=sort if sort in ("guide", "script") else "workflow",
+            steps=kept,
+        )
 
     def heading(self) -> str:
         return self.title or self.summary
@@ -47,3 +82,14 @@ class Procedural(KindModel):
     def body(self) -> str:
         lines = [step.line(number) for number, step in enumerate(self.steps, 1)]
         return "\n".join([self.summary, *lines])
+
+
+def _step(given: object) -> Step | None:
+    """A step as a model may write one: a sentence, or its parts."""
+    if isinstance(given, dict):
+        parts = cast("dict[str, Any]", given)
+        words = text_of(parts.get("instruction")) or text_of(parts.get("step"))
+        rest = {key: text_of(parts.get(key)) for key in ("condition", "expected")}
+        return Step(instruction=words, **rest) if words else None
+    words = text_of(given)
+    return Step(instruction=_NUMBER.sub("", words)) if words else None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.base import KindModel
-from memstrata.records import Record
+from memstrata.kinds.attributes import Language
+from memstrata.kinds.base import TEXT, KindModel, Stated, text_of
+from memstrata.records import JsonObject, Record
 from memstrata.text.clean import shorten
 
 __all__ = ["Resource"]
 
 _SHOWN = 2000
+_LEAST = 400
+"""Characters from which a text is kept as a document of its own."""
 
 
 class Resource(KindModel):
@@ -27,10 +31,37 @@ class Resource(KindModel):
         "an update with other content makes a new version; the same content changes nothing"
     )
 
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": "resource: a document, list, code or transcript that stands in a message. It is kept "
+        'whole by itself: give only a "title", a "summary" of one or two sentences, and '
+        '"resource_type" (document, code, transcript, list, email).',
+        "zh": "resource：消息里的文档、清单、代码或记录，原文会自动完整保存；只写 title、"
+        "summary（一两句话）和 resource_type（document、code、transcript、list、email）。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "title": TEXT,
+        "summary": TEXT,
+        "resource_type": TEXT,
+    }
+    needs: ClassVar[tuple[str, ...]] = ("title", "summary")
+
     kind: Literal["resource"] = "resource"
     summary: str | None = None
     resource_type: str = "document"
     content: str = Field(min_length=1)
+
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        content = "\n\n".join(stated.texts)
+        if len(content) < _LEAST:
+            raise ValueError("no document stands in these messages: write a fact or an event")
+        title = text_of(stated.fields.get("title"))
+        return cls(
+            title=title and shorten(title, 200),
+            summary=text_of(stated.fields.get("summary")),
+            resource_type=text_of(stated.fields.get("resource_type")) or "document",
+            content=content,
+        )
 
     def heading(self) -> str:
         return self.title or self.summary or shorten(self.content.strip().splitlines()[0], 80)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.attributes import find
-from memstrata.kinds.base import KindModel, Revision
-from memstrata.records import Record, micros
+from memstrata.kinds.attributes import Language, canonical, find, statement
+from memstrata.kinds.base import TEXT, KindModel, Revision, Stated, text_of
+from memstrata.records import JsonObject, Record, micros
 from memstrata.text.analyse import fold
 from memstrata.text.wording import wording
 
@@ -44,6 +45,29 @@ class Semantic(KindModel):
         "an update with valid_from ends the old fact and links its successor; without, it corrects"
     )
 
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": "semantic: a lasting fact: a taste, home, work, relation, possession, opinion, habit "
+        'or concept. "name": one whole sentence; "subject": user, or the name of the person or '
+        'thing it is about; "attribute": a short key, one of these where it fits: name, lives_in, '
+        "works_at, works_as, likes, allergic_to, diet, has, has_pet, owns, uses, wants, "
+        'married_to, birthday, favourite_…; "value": a few words; "polarity": false if it says '
+        "what is not so (dislikes fish: likes, fish, false).",
+        "zh": "semantic：长期成立的事实：喜好、住处、工作、关系、拥有、看法、习惯、概念。name："
+        "一句完整的话；subject：user，或所说的人或物的名字；attribute：简短的英文键，尽量用：name、"
+        "lives_in、works_at、works_as、likes、allergic_to、diet、has、has_pet、owns、uses、wants、"
+        "married_to、birthday、favourite_…；value：几个字；polarity：否定的事实写 false（不喜欢鱼："
+        "likes、鱼、false）。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "name": TEXT,
+        "subject": TEXT,
+        "attribute": TEXT,
+        "value": TEXT,
+        "polarity": {"type": "boolean"},
+        "details": TEXT,
+    }
+    needs: ClassVar[tuple[str, ...]] = ("name", "subject", "attribute", "value")
+
     kind: Literal["semantic"] = "semantic"
     name: str = Field(min_length=1)
     summary: str | None = None
@@ -54,6 +78,29 @@ class Semantic(KindModel):
     value: str | None = None
     polarity: bool | None = None
     """False for a fact that says something is not so."""
+
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        given = {key: text_of(stated.fields.get(key)) for key in cls.draft}
+        attribute, affirmed = canonical(given["attribute"] or "")
+        polarity = affirmed == (stated.fields.get("polarity") is not False)
+        subject, value = given["subject"], given["value"]
+        name = given["name"]
+        if name is None and subject and attribute and value:
+            name = statement(subject, attribute, value, polarity, stated.language)
+        if name is None:
+            raise ValueError('semantic needs a "name": one whole sentence')
+        whole = bool(subject and attribute and value)
+        return cls(
+            name=name,
+            details=given["details"],
+            subject=subject,
+            attribute=attribute if whole else None,
+            value=value if whole else None,
+            polarity=polarity if whole else None,
+            valid_from=stated.start,
+            valid_to=stated.until,
+        )
 
     def heading(self) -> str:
         return self.title or self.name
@@ -70,6 +117,9 @@ class Semantic(KindModel):
             return text
         triple = (self.subject, (self.attribute or "").replace("_", " "), self.value)
         return f"{text}\n{' '.join(filter(None, triple))}"
+
+    def whose(self) -> str | None:
+        return self.subject
 
     def identity(self) -> tuple[JsonValue, ...]:
         if self.subject and self.attribute and self.value:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints
 
 from memstrata.errors import InvalidInput
-from memstrata.kinds.base import KindModel
+from memstrata.kinds.attributes import Language
+from memstrata.kinds.base import TEXT, KindModel, Stated, text_of
 from memstrata.records import JsonObject, Record
 
 __all__ = ["Vault"]
@@ -25,6 +27,20 @@ class Vault(KindModel):
     themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update makes a new version; rotation destroys the old secret"
 
+    hint: ClassVar[Mapping[Language, str]] = {
+        "en": 'vault: a contact or a bookmark. "entry_type": contact or bookmark; "caption": whose '
+        'or what it is; "secret": the number, address or link, word for word. Passwords and keys '
+        "are sealed by themselves: never write one.",
+        "zh": "vault：联系方式或书签。entry_type：contact 或 bookmark；caption：谁的、什么的；"
+        "secret：号码、地址或链接，照抄原文。密码和密钥会自动封存，绝不要写。",
+    }
+    draft: ClassVar[Mapping[str, JsonObject]] = {
+        "entry_type": {"type": "string", "enum": ["contact", "bookmark"]},
+        "caption": TEXT,
+        "secret": TEXT,
+    }
+    needs: ClassVar[tuple[str, ...]] = ("entry_type", "caption", "secret")
+
     kind: Literal["vault"] = "vault"
     entry_type: str = Field(min_length=1)
     source: str | None = None
@@ -32,6 +48,16 @@ class Vault(KindModel):
     secret: Annotated[str, StringConstraints(strip_whitespace=False)] | None = None
     sealed: Literal[True] | None = None
     """Whether the secret is kept apart, sealed; set by memstrata."""
+
+    @classmethod
+    def drafted(cls, stated: Stated) -> Self:
+        given = {key: text_of(stated.fields.get(key)) for key in cls.draft}
+        sort, caption, secret = given["entry_type"], given["caption"], given["secret"]
+        if sort not in _READABLE or not caption or not secret:
+            raise ValueError("vault takes a contact or a bookmark, with its caption and its secret")
+        if not any(secret in text for text in stated.texts):
+            raise ValueError("the secret does not stand in these messages: copy it word for word")
+        return cls(entry_type=sort, caption=caption, secret=secret)
 
     def admit(self) -> None:
         if self.entry_type in _READABLE:

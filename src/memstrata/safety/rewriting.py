@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Any, Protocol, cast
 
 from memstrata.ingest.messages import rehashed
-from memstrata.ingest.resolve import restore
+from memstrata.ingest.standing import restore
 from memstrata.kinds import kind_of
 from memstrata.passages import Limits, chunk
 from memstrata.records import Chunk, JsonObject, Message, Record

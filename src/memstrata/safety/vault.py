@@ -10,7 +10,7 @@ import anyio.to_thread
 from memstrata.arguments import Signature
 from memstrata.errors import InvalidInput, NotFound, VaultUnavailable
 from memstrata.ingest.edit import commit, new_batch
-from memstrata.ingest.resolve import restore
+from memstrata.ingest.standing import restore
 from memstrata.keys import MARKS, Keys, Sealed, bound_to
 from memstrata.receipts import KeyRotation
 from memstrata.records import JsonObject, Receipt, Record, Scope

@@ -17,7 +17,7 @@ from memstrata.ingest.local.people import Talk
 from memstrata.ingest.local.steps import procedures
 from memstrata.ingest.local.wishes import contact, wish
 from memstrata.ingest.proposals import Proposal
-from memstrata.ingest.resolve import USER_NAMES, is_wish
+from memstrata.ingest.statements import USER_NAMES, is_wish
 from memstrata.kinds import Core, Episodic, KindModel, Semantic, Vault
 from memstrata.kinds.attributes import statement
 from memstrata.records import Evidence, Message

@@ -1,0 +1,315 @@
+"""What a manager writes: its form, and the proposals in it that are sound. Pure.
+
+A reply is read action by action. One that names no message that was shown, a kind it was not asked
+for, or a memory it was not shown, is refused by itself, with the reason; the others hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from memstrata.ingest.managers.dates import absolute, interval_of, settled
+from memstrata.ingest.managers.shown import Known
+from memstrata.ingest.managers.units import Line, Unit
+from memstrata.ingest.narrate import sentences
+from memstrata.ingest.proposals import Proposal
+from memstrata.ingest.standing import restore
+from memstrata.kinds import KINDS, KindModel, Semantic, Stated, explain, kind_of, text_of
+from memstrata.kinds.attributes import Language
+from memstrata.records import TRUST_RANK, Evidence, JsonObject, Record, Trust
+from memstrata.text.analyse import terms
+from memstrata.text.clean import shorten
+
+__all__ = ["Actions", "Drafted", "Routing", "actions_schema", "drafted", "routing_schema"]
+
+Op = Literal["create", "supersede", "correct", "revise", "retire", "skip"]
+_OPS: Mapping[str, Op] = {
+    **{name: name for name in ("create", "supersede", "correct", "revise", "retire", "skip")},
+    **dict.fromkeys(("add", "insert", "new"), "create"),
+    **dict.fromkeys(("update", "modify", "merge", "append"), "revise"),
+    **dict.fromkeys(("replace", "change"), "supersede"),
+    **dict.fromkeys(("delete", "remove", "end", "invalidate"), "retire"),
+    **dict.fromkeys(("none", "noop", "no_op", "ignore", "keep"), "skip"),
+}
+"""What models call an operation, whatever they were told."""
+_QUOTE = 280
+_LONGEST = 2000
+"""Characters of what one memory may say; a document is not written by a model."""
+
+
+class Actions(BaseModel):
+    """A manager's reply; each memory is checked by itself."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    title: JsonValue = None
+    summary: JsonValue = None
+    memories: list[JsonValue] = Field(max_length=200)
+
+
+class Routing(BaseModel):
+    """The Meta Memory Manager's reply."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    title: JsonValue = None
+    summary: JsonValue = None
+    kinds: list[JsonValue] = Field(max_length=50)
+
+
+def actions_schema(kinds: Sequence[str], numbers: int, *, told: bool) -> JsonObject:
+    """The JSON schema of `Actions` for some kinds; `told` asks for title and summary."""
+    forms: list[JsonValue] = [_form(kind, numbers) for kind in kinds]
+    items: JsonObject = {"anyOf": forms} if len(forms) > 1 else cast("JsonObject", forms[0])
+    memories: JsonObject = {"type": "array", "items": items, "maxItems": 40}
+    return _object({**(_told() if told else {}), "memories": memories})
+
+
+def routing_schema(kinds: Sequence[str], numbers: int) -> JsonObject:
+    """The JSON schema of `Routing`."""
+    one = _object({"kind": {"type": "string", "enum": [*kinds]}, "from": _numbers(numbers)})
+    return _object({**_told(), "kinds": {"type": "array", "items": one, "maxItems": len(kinds)}})
+
+
+def _told() -> JsonObject:
+    return {"title": {"type": "string"}, "summary": {"type": "string"}}
+
+
+def _numbers(most: int) -> JsonObject:
+    return {
+        "type": "array",
+        "items": {"type": "integer", "minimum": 1, "maximum": most},
+        "minItems": 1,
+        "maxItems": min(most, 12),
+    }
+
+
+def _form(kind: str, numbers: int) -> JsonObject:
+    model = KINDS[kind]
+    always: JsonObject = {
+        "kind": {"type": "string", "const": kind},
+        "op": {"type": "string", "enum": [*sorted(set(_OPS.values()))]},
+        "from": _numbers(numbers),
+    }
+    optional: JsonObject = {
+        "target": {"type": "string"},
+        "when": {"type": "string"},
+        "until": {"type": "string"},
+        "confidence": {"type": "number"},
+    }
+    required = [*always, *model.needs]
+    return _object({**always, **model.draft, **optional}, required)
+
+
+def _object(properties: JsonObject, required: Sequence[str] | None = None) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*(properties if required is None else required)],
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What of a reply is sound, and what is not, with reasons."""
+
+    proposals: tuple[Proposal, ...]
+    refused: tuple[str, ...]
+
+
+class _Refused(Exception):
+    """One action is not sound; its text says why."""
+
+
+def drafted(
+    given: Sequence[JsonValue],
+    unit: Unit,
+    known: Known,
+    kinds: Sequence[str],
+    language: Language,
+) -> Drafted:
+    """The proposals of a reply's memories, each checked by itself; `kinds` were asked for."""
+    proposals: list[Proposal] = []
+    refused: list[str] = []
+    reader = _Reader(unit, known, kinds, language)
+    for place, item in enumerate(given, 1):
+        try:
+            proposals += reader.read(item)
+        except _Refused as reason:
+            refused.append(f"memory {place}: {reason}")
+        refused += [f"memory {place}: {note}" for note in reader.notes]
+        reader.notes.clear()
+    return Drafted(tuple(proposals), tuple(refused))
+
+
+class _Reader:
+    """Reads the actions of one reply."""
+
+    def __init__(self, unit: Unit, known: Known, kinds: Sequence[str], language: Language) -> None:
+        self.lines = {line.number: line for line in unit.lines}
+        self.known = known
+        self.zone: tzinfo = known.zone
+        self.kinds = kinds
+        self.language: Language = language
+        self.notes: list[str] = []
+
+    def read(self, item: JsonValue) -> list[Proposal]:
+        if not isinstance(item, dict):
+            raise _Refused("it is no object")
+        op = self._op(item)
+        lines = self._lines(item.get("from"))
+        target = self._target(item)
+        if op in ("retire", "skip", "revise") and target is None:
+            raise _Refused(f"{op} needs a target that was shown")
+        if op in ("retire", "skip"):
+            assert target is not None
+            return [self._about(op, target, lines)]
+        kind = self._kind(item, target)
+        record = self._record(kind, item, lines)
+        evidence = _evidence(lines, record.body())
+        proposal = Proposal(
+            op=self._form(op, record, target),
+            record=record,
+            evidence=evidence,
+            said_at=max(line.message.occurred_at for line in lines),
+            replaces=self._replaced(item, record, target),
+            reason=f"{kind} manager",
+            target=target.id if target is not None else None,
+        )
+        return [proposal]
+
+    def _form(
+        self, op: Op, record: KindModel, target: Record | None
+    ) -> Literal["create", "supersede", "correct", "revise"]:
+        """Of another kind than its target a memory stands beside it."""
+        if target is not None and target.kind != record.name_of_kind:
+            return "create"
+        return op if op in ("supersede", "correct", "revise") else "create"
+
+    def _op(self, item: Mapping[str, JsonValue]) -> Op:
+        given = str(item.get("op") or item.get("action") or item.get("event") or "create")
+        op = _OPS.get(given.strip().casefold())
+        if op is None:
+            raise _Refused(f"op {given!r} is none of {', '.join(sorted(set(_OPS.values())))}")
+        return op
+
+    def _lines(self, given: JsonValue) -> list[Line]:
+        numbers = [int(found) for found in re.findall(r"\d+", str(given))] if given else []
+        if not numbers and len(self.lines) == 1:
+            return [*self.lines.values()]  # there is but one that it can rest on
+        lines = [self.lines[number] for number in dict.fromkeys(numbers) if number in self.lines]
+        if not lines:
+            raise _Refused(f'"from" names none of the new messages 1 to {len(self.lines)}')
+        return lines
+
+    def _target(self, item: Mapping[str, JsonValue]) -> Record | None:
+        alias = text_of(item.get("target"))
+        if alias is None or alias.casefold() in ("none", "null", "n/a", "new"):
+            return None
+        record = self.known.aliases.get(alias.strip("[]()").casefold())
+        if record is None:
+            self.notes.append(f"target {shorten(alias, 40)!r} was not shown")
+        return record
+
+    def _kind(self, item: Mapping[str, JsonValue], target: Record | None) -> str:
+        given = text_of(item.get("kind"))
+        kind = given.casefold() if given else target.kind if target else self.kinds[0]
+        kind = kind.removesuffix("_memory").removesuffix(" memory")
+        if kind not in self.kinds:
+            raise _Refused(f"kind {shorten(kind, 40)!r} is none of {', '.join(self.kinds)}")
+        return kind
+
+    def _about(self, op: Op, target: Record, lines: Sequence[Line]) -> Proposal:
+        """That a known memory was said again, or is no longer so."""
+        return Proposal(
+            op="retire" if op == "retire" else "support",
+            record=restore(target).model.model_copy(update={"trust": _trust(lines)}),
+            evidence=_evidence(lines, target.text),
+            said_at=max(line.message.occurred_at for line in lines),
+            reason=f"{target.kind} manager",
+            target=target.id,
+        )
+
+    def _record(self, kind: str, item: Mapping[str, JsonValue], lines: Sequence[Line]) -> KindModel:
+        said_at = max(line.message.occurred_at for line in lines)
+        given = {key: self._absolute(value, said_at) for key, value in item.items()}
+        words = " ".join(line.text for line in lines)
+        span = self._when(item, lines, str(given.get("summary") or given.get("name") or words))
+        until = interval_of(item.get("until"), said_at, self.zone)
+        stated = Stated(
+            fields=given,
+            texts=tuple(line.message.content for line in lines),
+            said_at=said_at,
+            start=span[0] if span else None,
+            end=span[1] if span else None,
+            until=until[0] if until else None,
+            language=self.language,
+        )
+        try:
+            record = kind_of(kind).drafted(stated)
+        except ValidationError as error:
+            raise _Refused(explain(error)) from error
+        except ValueError as error:
+            raise _Refused(str(error)) from error
+        if kind != "resource" and len(record.body()) > _LONGEST:
+            raise _Refused(f"it is longer than {_LONGEST} characters")
+        common = {"confidence": _confidence(item.get("confidence")), "trust": _trust(lines)}
+        return record.model_copy(update=common)
+
+    def _absolute(self, value: JsonValue, said_at: datetime) -> JsonValue:
+        return absolute(value, said_at, self.zone) if isinstance(value, str) else value
+
+    def _when(
+        self, item: Mapping[str, JsonValue], lines: Sequence[Line], text: str
+    ) -> tuple[datetime, datetime] | None:
+        said_at = max(line.message.occurred_at for line in lines)
+        stated = interval_of(item.get("when") or item.get("date"), said_at, self.zone)
+        quotes = {item.source_id: item.quote or "" for item in _evidence(lines, text)}
+        messages = {line.message.id: line.message for line in lines}
+        spans = [
+            span
+            for message in messages.values()
+            for span in message.spans
+            if span.text and span.text in quotes[message.id]
+        ]
+        return settled(stated, spans)
+
+    def _replaced(
+        self, item: Mapping[str, JsonValue], record: KindModel, target: Record | None
+    ) -> str | None:
+        """The old line of a block, or the value of the fact that is meant."""
+        old = text_of(item.get("old"))
+        if old is None and target is not None and target.kind == record.name_of_kind:
+            old = Semantic.claim(target).value or None
+        return old
+
+
+def _confidence(given: JsonValue) -> float:
+    """As it was given, within bounds; percent are taken for what they are."""
+    number = given if isinstance(given, int | float) and not isinstance(given, bool) else 0.8
+    return min(max(number / 100 if 1 < number <= 100 else float(number), 0.1), 1.0)
+
+
+def _trust(lines: Sequence[Line]) -> Trust:
+    """Within one derivation the lowest counts."""
+    return min((line.message.trust for line in lines), key=lambda trust: TRUST_RANK[trust])
+
+
+def _evidence(lines: Sequence[Line], text: str) -> tuple[Evidence, ...]:
+    """The messages it rests on, each with the sentence that is most like it."""
+    found: dict[str, Evidence] = {}
+    said: Any = frozenset(terms(text))
+    for line in lines:
+        parts = sentences(line.text) or [line.text]
+        best = max(parts, key=lambda part: len(said & frozenset(terms(part))))
+        quote = best if len(parts) == 1 or said & frozenset(terms(best)) else None
+        quote = quote if quote is None or len(quote) <= _QUOTE else quote[:_QUOTE]
+        found.setdefault(line.message.id, Evidence(source_id=line.message.id, quote=quote))
+    return tuple(found.values())

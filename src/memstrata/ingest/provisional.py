@@ -1,0 +1,58 @@
+"""What the local rules made in place of a model that failed: it stands, marked, until the model
+has read what was said; then it is taken back as if it had not been."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memstrata.errors import Conflict
+from memstrata.ingest.undo import inverse, net
+from memstrata.records import Record, Scope
+from memstrata.runtime import Runtime
+from memstrata.store.ports import CloseRecord, NewBatch, PutVersion, View, Write
+
+__all__ = ["MARK", "PREFIX", "TakenBack", "take_back"]
+
+MARK = "provisional"
+"""The member of a record's `metadata` that says so."""
+PREFIX = "provisional: "
+"""What the reasons of such changes begin with."""
+
+
+@dataclass(slots=True)
+class TakenBack:
+    """The writes that take it back, and what stands then."""
+
+    writes: list[Write] = field(default_factory=list[Write])
+    instead: dict[str, Record | None] = field(default_factory=dict[str, Record | None])
+    """By the id of a record, what it is after that; None where it is gone."""
+
+    def seen(self, related: Sequence[Record]) -> list[Record]:
+        """Records as they are when this is done."""
+        there = {record.id: record for record in related}
+        there.update({key: one for key, one in self.instead.items() if one is not None})
+        gone = {key for key, one in self.instead.items() if one is None}
+        return [one for key, one in there.items() if key not in gone]
+
+
+async def take_back(runtime: Runtime, scope: Scope, batch_id: str) -> TakenBack:
+    """What was provisional in a batch, but for what has been changed since: that is somebody's."""
+    found = await runtime.store.changes(View((scope,)), batch_id)
+    marked = [change for _, change in found if change.reason.startswith(PREFIX)]
+    batch = NewBatch(batch_id, "add", "", runtime.now())
+    taken = TakenBack()
+    for change in net(marked):
+        if change.op == "evidence":
+            continue  # what it rests on is so, whoever has found it
+        try:
+            writes = await inverse(runtime, scope, change, batch, cascade=False)
+        except Conflict:
+            continue
+        for write in writes:
+            taken.writes.append(write)
+            if isinstance(write, CloseRecord):
+                taken.instead[write.record_id] = None
+            elif isinstance(write, PutVersion):
+                taken.instead[write.record.id] = write.record
+    return taken
