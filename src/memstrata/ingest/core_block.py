@@ -10,7 +10,7 @@ from memstrata.ingest.statements import is_same
 from memstrata.kinds import Core, Semantic
 from memstrata.text.analyse import fold
 
-__all__ = ["core_lines", "edit_core"]
+__all__ = ["core_lines", "edit_core", "edited"]
 
 
 def core_lines(value: str, line: str) -> str:
@@ -37,6 +37,12 @@ def _replaced(value: str, old: str, line: str) -> str | None:
     return None
 
 
+def edited(value: str, line: str, old: str | None) -> str:
+    """The block with a line more, in the place of an old one if it has that."""
+    replaced = _replaced(value, old, line) if old else None
+    return core_lines(value, line) if replaced is None else replaced
+
+
 def edit_core(proposal: Proposal, known: list[Standing]) -> None:
     """A line added to a block or in the place of an old one, if the words are the user's own.
 
@@ -54,8 +60,7 @@ def edit_core(proposal: Proposal, known: list[Standing]) -> None:
 
 def _edit(proposal: Proposal, model: Core, standing: Standing, known: list[Standing]) -> None:
     block = cast("Core", standing.model)
-    value = _replaced(block.value, proposal.replaces, model.value) if proposal.replaces else None
-    value = core_lines(block.value, model.value) if value is None else value
+    value = edited(block.value, model.value, proposal.replaces)
     if value == block.value:
         support(standing, proposal)
     elif len(value) <= block.limit:

@@ -2,76 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
-from memstrata.errors import Conflict
+from memstrata.errors import Conflict, MemstrataError
 from memstrata.ingest import entities, local
+from memstrata.ingest.by_model import Written, by_model
 from memstrata.ingest.narrate import narrate
 from memstrata.ingest.proposals import Proposal
+from memstrata.ingest.provisional import MARK, PREFIX, TakenBack, take_back
+from memstrata.ingest.related import subjects_of
 from memstrata.ingest.resolve import resolve
 from memstrata.ingest.segment import GAP, Run, segment
 from memstrata.ingest.standing import Standing
 from memstrata.ingest.versions import new_record, put_version
-from memstrata.kinds import Core, Semantic
-from memstrata.kinds.attributes import ENDS
+from memstrata.kinds import Core
+from memstrata.models.spending import Meter
 from memstrata.records import Record, Scope, micros
 from memstrata.runtime import Runtime, new_id, zone_named
 from memstrata.store.batches import Lease
 from memstrata.store.distil import Distilled, Material, Talk
-from memstrata.store.ports import LinkEvidence, Narrate, PutEpisode, Write
+from memstrata.store.ports import LinkEvidence, PutEpisode, Told, Write
 from memstrata.text.names import names
 
-__all__ = ["distil", "narrator", "writes_for"]
+__all__ = ["distil", "writes_for"]
+
+T = TypeVar("T")
 
 _TRIES = 3
+_RENEW_SECONDS = 10
+_LEASE_MICROS = 60 * 1_000_000
 
 
-def narrator(zone: tzinfo) -> Narrate:
-    """Tells what messages are about, dated in a zone."""
-    return lambda messages: narrate(messages, zone)
+async def distil(runtime: Runtime, lease: Lease, meter: Meter) -> MemstrataError | None:
+    """Do it, unless the batch asks for messages only; done twice it changes nothing.
 
-
-async def distil(runtime: Runtime, lease: Lease) -> None:
-    """Do it, unless the batch asks for messages only; done twice it changes nothing."""
+    Where a language model fails, the local rules stand in until the batch is tried again; why it
+    failed is returned, when what they found is written.
+    """
+    written: Written | None = None
     for attempt in range(_TRIES):
         material = await runtime.store.material(lease)
         if material.done or not material.request.get("infer", True):
-            return
+            return None
         try:
-            await _attempt(runtime, lease, material)
+            # A model is asked once, whatever changes meanwhile: only what to make of it is.
+            written = written or await _proposed(runtime, lease, material, meter)
+            await _attempt(runtime, lease, material, written)
         except Conflict:
             if attempt == _TRIES - 1:
                 raise
         else:
-            return
+            return written.failure
+    return None
 
 
-async def _attempt(runtime: Runtime, lease: Lease, material: Material) -> None:
-    zone = zone_named(material.timezone) if material.timezone else runtime.zone
+async def _proposed(runtime: Runtime, lease: Lease, material: Material, meter: Meter) -> Written:
+    zone = _zone(runtime, material)
     known = await runtime.store.seen_names(lease)
-    proposals = await anyio.to_thread.run_sync(_propose, material, zone, known)
+    local = await anyio.to_thread.run_sync(_propose, material, zone, known)
+    if runtime.llm is None:
+        return Written(local)
+    reading = partial(by_model, runtime, lease, material, zone, local, meter)
+    return await _held(runtime, lease, reading)
+
+
+def _zone(runtime: Runtime, material: Material) -> tzinfo:
+    return zone_named(material.timezone) if material.timezone else runtime.zone
+
+
+async def _held(runtime: Runtime, lease: Lease, call: Callable[[], Awaitable[T]]) -> T:
+    """What a call gives; the lease is kept while a model is asked, however long it takes."""
+    results: list[T] = []
+    failed: list[MemstrataError] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(_renewed, runtime, lease)
+        try:
+            results.append(await call())
+        except MemstrataError as error:
+            failed.append(error)  # raised out here it would come as a group
+        group.cancel_scope.cancel()
+    for error in failed:
+        raise error
+    return results[0]
+
+
+async def _renewed(runtime: Runtime, lease: Lease) -> None:
+    while True:
+        await anyio.sleep(_RENEW_SECONDS)
+        if not await runtime.store.renew(lease, runtime.now() + _LEASE_MICROS):
+            return  # another process has it: what comes of this is not written
+
+
+async def _attempt(runtime: Runtime, lease: Lease, material: Material, written: Written) -> None:
+    zone = _zone(runtime, material)
+    known = await runtime.store.seen_names(lease)
+    proposals = _of_what_is_there(written.proposals, material)
     if "rebuild" in material.request:
         prints = {proposal.record.fingerprint() for proposal in proposals}
         taken_back = await runtime.store.rejected(lease, prints)
         proposals = [p for p in proposals if p.record.fingerprint() not in taken_back]
-    standing = await _resolved(runtime, lease, proposals)
+    back = TakenBack()
+    if material.provisional:
+        back = await take_back(runtime, lease.scope, lease.batch_id)
+    standing = await _resolved(runtime, lease, proposals, back)
     writes, records = writes_for(runtime, lease.scope, lease.batch_id, standing)
     records += await runtime.store.open_records(lease)
     owners = await anyio.to_thread.run_sync(_owners, material, records, known)
     stored = await runtime.store.known_entities(lease, entities.lookups(owners))
-    begun, closed = await anyio.to_thread.run_sync(_episodes, material, narrator(zone))
+    tell = _teller(written, zone)
+    begun, closed = await anyio.to_thread.run_sync(_episodes, material, tell)
     made = Distilled(
         episodes=tuple(begun),
         closed=tuple(closed),
-        writes=tuple(writes),
+        writes=(*back.writes, *writes),
         entities=tuple(entities.link(owners, stored, lambda: new_id("ent"))),
         read=tuple(_read(material)),
+        unread=tuple(one for one in written.unread if one in _fresh(material)),
     )
-    await runtime.store.distilled(lease, made, runtime.now(), "local rules")
+    await runtime.store.distilled(lease, made, runtime.now(), written.actor)
+
+
+def _fresh(material: Material) -> set[str]:
+    return {message.id for talk in material.talks for message in talk.fresh}
+
+
+def _of_what_is_there(proposals: Sequence[Proposal], material: Material) -> list[Proposal]:
+    """Without what rests on messages that were erased or taken back while a model read them."""
+    fresh = _fresh(material)
+    return [p for p in proposals if all(item.source_id in fresh for item in p.evidence)]
+
+
+def _teller(written: Written, zone: tzinfo) -> Callable[[Talk, Run, bool], Told]:
+    """Tells an episode: as a model did, else by the rules.
+
+    What a model has told stays when only small talk follows.
+    """
+
+    def tell(talk: Talk, run: Run, goes_on: bool) -> Told:
+        before = talk.open[2] if goes_on and talk.open else ()
+        first = run.messages[len(before)].id
+        title, summary = written.told.get(first, (None, None))
+        plain = narrate(run.messages, zone, title=title, summary=summary)
+        kept = goes_on and written.by_model and first not in written.told
+        if kept and talk.open and first not in written.unread:
+            return replace(plain, title=talk.open[1].title, summary=talk.open[1].summary)
+        return plain
+
+    return tell
 
 
 def _read(material: Material) -> set[str]:
@@ -86,14 +170,16 @@ def _read(material: Material) -> set[str]:
 # ── episodes ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _episodes(material: Material, tell: Narrate) -> tuple[list[PutEpisode], list[int]]:
+def _episodes(
+    material: Material, tell: Callable[[Talk, Run, bool], Told]
+) -> tuple[list[PutEpisode], list[int]]:
     """The episodes that begin or grow, and the open ones that are over.
 
     What is distilled again is in its episode already.
     """
     begun: list[PutEpisode] = []
     closed: list[int] = []
-    if "rebuild" in material.request:
+    if "rebuild" in material.request or material.provisional:
         return begun, closed
     for talk in material.talks:
         before = talk.open[2] if talk.open else ()
@@ -102,7 +188,7 @@ def _episodes(material: Material, tell: Narrate) -> tuple[list[PutEpisode], list
             if goes_on and len(run.messages) == len(before):
                 closed += [talk.open[0]] if talk.open and run.closed else []
             else:
-                begun.append(_episode(talk, run, tell, goes_on=goes_on))
+                begun.append(_episode(talk, run, tell(talk, run, goes_on), goes_on=goes_on))
     said = [message.occurred_at for talk in material.talks for message in talk.fresh]
     if said:
         over = micros(min(said)) - GAP // timedelta(microseconds=1)
@@ -110,14 +196,14 @@ def _episodes(material: Material, tell: Narrate) -> tuple[list[PutEpisode], list
     return begun, closed
 
 
-def _episode(talk: Talk, run: Run, tell: Narrate, *, goes_on: bool) -> PutEpisode:
+def _episode(talk: Talk, run: Run, told: Told, *, goes_on: bool) -> PutEpisode:
     number, episode, before = talk.open if goes_on and talk.open else (None, None, ())
     joined = run.messages[len(before) :]
     return PutEpisode(
         id=new_id("ep") if episode is None else episode.id,
         seq=number,
         session_id=talk.session_id,
-        told=tell(run.messages),
+        told=told,
         started_at=micros(min(message.occurred_at for message in run.messages)),
         ended_at=micros(max(message.occurred_at for message in run.messages)),
         is_open=not run.closed,
@@ -131,12 +217,14 @@ def _episode(talk: Talk, run: Run, tell: Narrate, *, goes_on: bool) -> PutEpisod
 def _propose(material: Material, zone: tzinfo, known: set[str]) -> list[Proposal]:
     """What the local rules find in the batch, in the order it was said."""
     found: list[Proposal] = []
+    managers = material.tenant.managers
     for talk in material.talks:
         setting = local.Setting(zone=zone, before=talk.before, known=known)
         found += [
             proposal
             for proposal in local.extract(talk.fresh, setting)
-            if talk.kinds is None or proposal.record.name_of_kind in talk.kinds
+            if (talk.kinds is None or proposal.record.name_of_kind in talk.kinds)
+            and (managers is None or proposal.record.name_of_kind in managers)
         ]
     return sorted(found, key=_said)
 
@@ -146,18 +234,15 @@ def _said(proposal: Proposal) -> datetime:
 
 
 async def _resolved(
-    runtime: Runtime, lease: Lease, proposals: Sequence[Proposal]
+    runtime: Runtime, lease: Lease, proposals: Sequence[Proposal], back: TakenBack
 ) -> list[Standing]:
     if not proposals:
         return []
-    facts = [p.record for p in proposals if isinstance(p.record, Semantic)]
-    subjects = [(f.subject, f.attribute) for f in facts if f.subject and f.attribute]
-    for subject, attribute in tuple(subjects):
-        if attribute in ENDS:
-            subjects.append((subject, ENDS[attribute][0]))
     prints = {proposal.record.fingerprint() for proposal in proposals}
-    related = await runtime.store.related(lease, subjects, prints, Core.prefix)
-    return resolve(proposals, related)
+    named = {proposal.target for proposal in proposals if proposal.target is not None}
+    subjects = subjects_of(proposals)
+    related = await runtime.store.related(lease, subjects, prints, Core.prefix, named)
+    return resolve(proposals, back.seen(related))
 
 
 def writes_for(
@@ -173,6 +258,7 @@ def writes_for(
             assert one.record is not None
             writes.append(LinkEvidence(one.record.id, tuple(one.evidence), one.reason))
             continue
+        reason = f"{PREFIX}{one.reason}" if one.provisional else one.reason
         linked = records[id(one)].model_copy(
             update={
                 "superseded_by": _linked(one.successor, ids, one.record, "superseded_by"),
@@ -180,7 +266,7 @@ def writes_for(
             }
         )
         opened.append(linked)
-        writes.append(put_version(runtime, linked, one.op, old=one.record, reason=one.reason))
+        writes.append(put_version(runtime, linked, one.op, old=one.record, reason=reason))
     return writes, opened
 
 
@@ -195,8 +281,10 @@ def _linked(
 def _version(runtime: Runtime, scope: Scope, batch_id: str, one: Standing) -> Record:
     record = new_record(runtime, scope, one.model, batch_id, one.record)
     retired = one.lifecycle == "retired"
+    marked = {**record.metadata, MARK: True} if one.provisional and one.record is None else None
     return record.model_copy(
         update={
+            "metadata": record.metadata if marked is None else marked,
             "lifecycle": _lifecycle(one, record.recorded_at),
             "retired_at": record.recorded_at if retired else None,
             "evidence": one.evidence,

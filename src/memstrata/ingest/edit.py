@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memstrata.arguments import Signature, moment
 from memstrata.errors import Conflict, InvalidInput, NotFound
-from memstrata.ingest.distil import narrator
+from memstrata.ingest.narrate import narrator
 from memstrata.ingest.versions import (
     COMMON,
     LONGEST_TITLE,

@@ -16,7 +16,7 @@ from datetime import tzinfo
 from functools import lru_cache
 
 from memstrata.records import Message
-from memstrata.store.ports import Told
+from memstrata.store.ports import Narrate, Told
 from memstrata.text.analyse import fold, terms
 from memstrata.text.clean import shorten
 from memstrata.text.lexicon import HAN_STOP_WORDS
@@ -25,7 +25,7 @@ from memstrata.text.recalled import own_words
 from memstrata.text.time import has_cue
 from memstrata.text.topics import DULL, called, distinct, is_chinese, weigh
 
-__all__ = ["MONTHS", "Sentence", "choose", "line_of", "narrate", "sentences", "tell"]
+__all__ = ["MONTHS", "Sentence", "choose", "line_of", "narrate", "narrator", "sentences", "tell"]
 
 _SENTENCES = (2, 5)
 _SUMMARY = 600
@@ -35,19 +35,37 @@ _READ = 4000
 """Characters of a message that are read: the rest of a long paste adds nothing to a title."""
 
 
-def narrate(messages: Sequence[Message], zone: tzinfo) -> Told:
-    """Title and summary of an episode's messages (at least one, in order), dated in `zone`."""
+def narrate(
+    messages: Sequence[Message],
+    zone: tzinfo,
+    *,
+    title: str | None = None,
+    summary: str | None = None,
+) -> Told:
+    """Title and summary of an episode's messages (at least one, in order), dated in `zone`.
+
+    What a model calls it stands in the title in place of the topics, after date and people; its
+    summary in place of the sentences.
+    """
     texts = [own_words(message.content)[:_READ] for message in messages]
     chinese = is_chinese(" ".join(texts))
     people = _people(messages)
     named = [names(text) for text in texts]
     topics = distinct(weigh(texts, named, people), _TOPICS)
+    about = [shorten(title, _SENTENCE)] if title else topics
     return Told(
-        title=_title(messages[0], zone, _speakers(messages, chinese), topics, chinese),
-        summary=_summary(messages, texts, named, chinese),
+        title=_title(messages[0], zone, _speakers(messages, chinese), about, chinese),
+        summary=shorten(summary, 2 * _SUMMARY)
+        if summary
+        else _summary(messages, texts, named, chinese),
         people=people,
         topics=topics,
     )
+
+
+def narrator(zone: tzinfo) -> Narrate:
+    """Tells what messages are about, dated in a zone."""
+    return lambda messages: narrate(messages, zone)
 
 
 _SENTENCE_END = re.compile(

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from memstrata.errors import Conflict, InvalidInput, StoreUnavailable
-from memstrata.ingest.distil import narrator
+from memstrata.ingest.narrate import narrator
 from memstrata.ingest.work import drain
 from memstrata.passages import limits_of, passages_of
 from memstrata.records import Message, Record, Scope

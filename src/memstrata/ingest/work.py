@@ -13,6 +13,7 @@ from memstrata.consolidate.batch import consolidate_batch
 from memstrata.errors import Conflict, ModelFailed
 from memstrata.ingest.distil import distil
 from memstrata.models.base import Embedder
+from memstrata.models.spending import Meter
 from memstrata.passages import embedded_text
 from memstrata.records import Ledger, Scope
 from memstrata.runtime import Runtime, process_gone
@@ -56,11 +57,12 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
         return None, Ledger()
     started = anyio.current_time()
     calls = 0
+    meter = Meter()
     try:
+        # All that a batch brings is embedded at once: a remote model costs a round trip a call.
+        failure = await distil(runtime, lease, meter)
+        await consolidate_batch(runtime, lease, meter)
         calls = await _embed_pending(runtime, lease)
-        await distil(runtime, lease)
-        await consolidate_batch(runtime, lease)
-        calls += await _embed_pending(runtime, lease)
         await keep_themes(runtime, lease.scope)
     except (ModelFailed, Conflict) as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now())
@@ -69,7 +71,9 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, L
             await runtime.store.give_back(lease, runtime.now())
         raise
     else:
-        await runtime.store.finish(lease, "done", None, runtime.now())
+        state = "done" if failure is None else "failed"
+        reason = None if failure is None else str(failure)
+        await runtime.store.finish(lease, state, reason, runtime.now())
     spent = (anyio.current_time() - started) * 1000
     return lease.batch_id, Ledger(embedding_calls=calls, milliseconds=spent)
 

@@ -63,6 +63,13 @@ class Resource(KindModel):
             content=content,
         )
 
+    def called_as(self, other: Resource) -> Self:
+        """The same content under what another one is called, as far as that says."""
+        told = {"title": other.title, "summary": other.summary}
+        if other.resource_type != "document":
+            told["resource_type"] = other.resource_type
+        return self.model_copy(update={key: value for key, value in told.items() if value})
+
     def heading(self) -> str:
         return self.title or self.summary or shorten(self.content.strip().splitlines()[0], 80)
 

@@ -68,6 +68,8 @@ class Asked:
     limit: int = 10
     threshold: float | None = None
     explain: bool = False
+    dense: bool = True
+    """Whether the query is embedded; without, keywords and names find what they can."""
     once: bool = True
     """Whether a record takes the place of the messages it rests on."""
 
@@ -280,7 +282,7 @@ async def find_planned(
         raise InvalidInput("query is blank: give at least one character that can be seen")
     literals = _literals(asked)
     vector, calls, notes = None, 0, []
-    if asked.method in ("hybrid", "embedding"):
+    if asked.dense and asked.method in ("hybrid", "embedding"):
         vector, calls, notes = await _embed(runtime, asked)
     both = asked.strata >= {STRATA["messages"], STRATA["records"]}
     ranking = _Ranking(asked, vector, runtime, asked.limit * 2 if both else asked.limit)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memstrata.arguments import Signature
 from memstrata.errors import InvalidInput, NotFound
 from memstrata.ingest import add as adding
-from memstrata.ingest.distil import narrator
+from memstrata.ingest.narrate import narrator
 from memstrata.passages import limits_of
 from memstrata.receipts import ErasureReceipt
 from memstrata.records import Receipt, Scope

@@ -8,8 +8,8 @@ import anyio.to_thread
 
 from memstrata.arguments import Signature
 from memstrata.errors import Conflict
-from memstrata.ingest.distil import narrator
 from memstrata.ingest.edit import retired
+from memstrata.ingest.narrate import narrator
 from memstrata.keys import Sealed, bound_to, mark_of
 from memstrata.kinds import Vault
 from memstrata.passages import limits_of

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from memstrata.arguments import Signature
 from memstrata.errors import Conflict, VaultUnavailable
-from memstrata.ingest.distil import narrator
+from memstrata.ingest.narrate import narrator
 from memstrata.ingest.work import drain
 from memstrata.keys import mark_of
 from memstrata.passages import limits_of

@@ -211,9 +211,11 @@ class _Apply:
 
     def write_log(self) -> list[Change]:
         first = reserve(self.tx, len(self.log)) if self.log else 0
+        # A batch that was distilled in two goes has changes already.
+        before = len(self.tx.rows("change_of_batch", self.params(batch_id=self.batch.id)))
         rows: list[dict[str, Any]] = []
         for place, entry in enumerate(self.log):
-            change_id = f"chg_{self.batch.id.partition('_')[2]}_{place}"
+            change_id = f"chg_{self.batch.id.partition('_')[2]}_{before + place}"
             common = {"batch_id": self.batch.id, "actor": self.batch.actor, "at": self.batch.at}
             rows.append(self.params(seq=first + place, id=change_id, **common, **entry))
         self.tx.many("change_add", rows)

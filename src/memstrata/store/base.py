@@ -304,9 +304,10 @@ class Store:
         subjects: Iterable[tuple[str, str]],
         fingerprints: Collection[str],
         prefix: str,
+        ids: Collection[str] = (),
     ) -> list[Record]:
         """Open records that new ones may touch."""
-        return await self._read(distil.related, lease, subjects, fingerprints, prefix)
+        return await self._read(distil.related, lease, subjects, fingerprints, prefix, ids)
 
     async def about(self, scope: Scope, subjects: Iterable[tuple[str, str]]) -> list[Record]:
         """Open records of a scope about these subjects and attributes."""
@@ -431,6 +432,14 @@ class Store:
     ) -> Page[Batch]:
         """Batches, newest first."""
         return await self._read(read.list_batches, view, listing, state)
+
+    async def tenant_settings(self, tenant: str) -> read.TenantSettings:
+        """What holds for all of a tenant's memory."""
+        return await self._read(read.tenant_settings, tenant)
+
+    async def set_tenant(self, tenant: str, settings: read.TenantSettings) -> None:
+        """Set it."""
+        await self._write(inspect.set_tenant, tenant, settings)
 
     async def user_settings(self, scope: Scope) -> tuple[str | None, str | None]:
         """A user's time zone and locale."""

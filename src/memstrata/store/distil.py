@@ -24,7 +24,7 @@ from memstrata.store.ports import (
     Tx,
     Write,
 )
-from memstrata.store.read import user_settings
+from memstrata.store.read import TenantSettings, tenant_settings, user_settings
 from memstrata.store.rows import dumps, message_from, record_from
 from memstrata.store.tombstones import Tombstones
 from memstrata.store.views import evidence_of
@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 _BEFORE = 10
+_PROVISIONAL = 2
+"""In `batches.distilled`: the local rules have stood in for a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class Material:
     idle: tuple[tuple[int, int], ...]
     """Open episodes of other sessions: number, and when the last message was said."""
     timezone: str | None
+    tenant: TenantSettings
+    provisional: bool = False
+    """Whether the rules have stood in for a model, and `talks` hold what it has not read yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ class Distilled:
     entities: tuple[PutEntity, ...] = field(default=())
     read: tuple[str, ...] = field(default=())
     """Ids of the messages it was made from; if one of them was erased meanwhile, it is void."""
+    unread: tuple[str, ...] = field(default=())
+    """Ids of the messages that a model was to read and has not."""
 
 
 def material(tx: Tx, lease: Lease) -> Material:
@@ -92,9 +99,12 @@ def material(tx: Tx, lease: Lease) -> Material:
     task = tx.one("batch_task", {"scope": number, "id": lease.batch_id})
     verb, request, done, actor = task or ("", None, 1, "")
     asked = cast("JsonObject", json.loads(request or "{}"))
+    unread = asked.get("unread") if done == _PROVISIONAL else None
     opened: dict[str | None, Row] = {}
     if "rebuild" in asked:
         talks = _rebuilt(tx, lease.scope, number, asked["rebuild"])
+    elif unread is not None:
+        talks = _left(tx, lease.scope, number, unread, _kinds(asked))
     else:
         opened = {row[2]: row for row in tx.rows("episode_open", {"scope": number})}
         rows = tx.rows("message_fresh", {"scope": number, "batch_id": lease.batch_id})
@@ -110,11 +120,24 @@ def material(tx: Tx, lease: Lease) -> Material:
         verb=verb,
         actor=actor,
         request=asked,
-        done=bool(done),
+        done=bool(done) and unread is None,
         talks=talks,
         idle=tuple((int(row[0]), int(row[8])) for row in opened.values()),
         timezone=user_settings(tx, user)[0],
+        tenant=tenant_settings(tx, lease.scope.tenant),
+        provisional=unread is not None,
     )
+
+
+def _left(
+    tx: Tx, scope: Scope, number: int, ids: object, kinds: tuple[str, ...] | None
+) -> tuple[Talk, ...]:
+    """The messages of a batch that a model has not read, by session; their episodes are there."""
+    by_session: dict[str | None, list[Row]] = {}
+    for row in sorted(tx.rows("message_by_id", {"scope": number, "ids": dumps(ids)})):
+        if row[10] is None:
+            by_session.setdefault(row[3], []).append(row)
+    return tuple(_talk(tx, scope, number, rows, None, kinds) for rows in by_session.values())
 
 
 def _kinds(request: JsonObject) -> tuple[str, ...] | None:
@@ -163,8 +186,10 @@ def related(
     subjects: Iterable[tuple[str, str]],
     fingerprints: Collection[str],
     prefix: str,
+    ids: Collection[str] = (),
 ) -> list[Record]:
-    """Open records about these (subject, attribute) pairs, with these fingerprints, or this prefix.
+    """Open records about these (subject, attribute) pairs, with these fingerprints or ids, or this
+    prefix.
 
     Retired ones are left out; each record once.
     """
@@ -176,7 +201,8 @@ def related(
     rows += tx.rows(
         "record_of_prefix", {"scope": number, "low": f"{prefix}_", "high": f"{prefix}`"}
     )
-    return _records(tx, lease.scope, lease.number, rows)
+    rows += tx.rows("record_by_id", {"scope": number, "ids": dumps(sorted(ids))})
+    return [r for r in _records(tx, lease.scope, number, rows) if r.lifecycle != "retired"]
 
 
 def about(tx: Tx, scope: Scope, subjects: Iterable[tuple[str, str]]) -> list[Record]:
@@ -228,7 +254,8 @@ def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[C
 
     `Conflict` if anything it was made from, or adds to, was erased or taken back meanwhile.
     """
-    held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner}
+    unread = dumps(list(made.unread)) if made.unread else None
+    held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner, "unread": unread}
     if not tx.run("batch_distilled", held):
         return None
     _check_there(tx, lease.number, made)

@@ -6,11 +6,12 @@ from typing import Any
 
 from memstrata.records import Scope, instant
 from memstrata.store.ports import Tx, View
-from memstrata.store.rows import scope_params
+from memstrata.store.read import TenantSettings
+from memstrata.store.rows import dumps, scope_params
 from memstrata.store.verify import broken
 from memstrata.store.views import numbered
 
-__all__ = ["open_batches", "scopes", "set_user", "stats", "verify"]
+__all__ = ["open_batches", "scopes", "set_tenant", "set_user", "stats", "verify"]
 
 _COUNTED = (
     "messages",
@@ -26,6 +27,13 @@ _COUNTED = (
 def set_user(tx: Tx, scope: Scope, timezone: str | None, locale: str | None) -> None:
     """Set a user's time zone and locale; None keeps what is there."""
     tx.run("user_set", {**scope_params(scope), "timezone": timezone, "locale": locale})
+
+
+def set_tenant(tx: Tx, tenant: str, settings: TenantSettings) -> None:
+    """Set what holds for all of a tenant's memory."""
+    managers = dumps(list(settings.managers)) if settings.managers is not None else None
+    told = {"strategy": settings.strategy, "instructions": settings.instructions}
+    tx.run("tenant_set", {"tenant": tenant, "managers": managers, **told})
 
 
 def scopes(tx: Tx, tenant: str) -> list[dict[str, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memstrata.records import Batch, Change, Episode, Message, Page, Record, Scope, Theme
 from memstrata.store import themes
@@ -22,6 +24,7 @@ from memstrata.store.rows import (
 from memstrata.store.views import EVER, Listing, evidence_of, numbered, place
 
 __all__ = [
+    "TenantSettings",
     "changes_of_batch",
     "get",
     "get_batch",
@@ -31,6 +34,7 @@ __all__ = [
     "list_messages",
     "list_records",
     "same_record",
+    "tenant_settings",
     "user_settings",
     "versions",
 ]
@@ -196,3 +200,23 @@ def user_settings(tx: Tx, scope: Scope) -> tuple[str | None, str | None]:
     """A user's time zone and locale, None where not set."""
     row = tx.one("user_get", scope_params(scope))
     return (None, None) if row is None else (row[0], row[1])
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSettings:
+    """What holds for all of a tenant's memory; None is the default."""
+
+    managers: tuple[str, ...] | None = None
+    """The kinds that are written; None: all."""
+    strategy: str | None = None
+    instructions: str | None = None
+    """What the managers are told besides."""
+
+
+def tenant_settings(tx: Tx, tenant: str) -> TenantSettings:
+    """What holds for all of a tenant's memory."""
+    row = tx.one("tenant_get", {"tenant": tenant})
+    if row is None:
+        return TenantSettings()
+    managers = tuple(json.loads(row[0])) if row[0] is not None else None
+    return TenantSettings(managers, row[1], row[2])

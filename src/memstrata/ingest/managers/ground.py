@@ -15,7 +15,7 @@ from memstrata.ingest.managers.units import Unit
 from memstrata.ingest.narrate import sentences
 from memstrata.ingest.proposals import Proposal
 from memstrata.ingest.statements import USER_NAMES, opposed, same_value
-from memstrata.kinds import KindModel, Resource, Semantic
+from memstrata.kinds import KindModel, Semantic
 from memstrata.records import Evidence, Message, Record
 from memstrata.text.analyse import fold, terms
 from memstrata.text.lexicon import HAN_STOP_WORDS, STOP_WORDS
@@ -78,7 +78,6 @@ def grounded(
             refused.append(f"{_what(said)}: {why}")
         else:
             held.append(_weighed(said))
-    held += _kept_documents(held, local)
     return _completed(held, refused, local, unit)
 
 
@@ -184,21 +183,6 @@ def _weighed(proposal: Proposal) -> Proposal:
 
 
 # ── what would be lost ───────────────────────────────────────────────────────────────────────
-
-
-def _kept_documents(held: Sequence[Proposal], local: Sequence[Proposal]) -> list[Proposal]:
-    """Documents in messages that the model made nothing of: they are kept whole all the same."""
-    told = {
-        item.source_id
-        for proposal in held
-        if isinstance(proposal.record, Resource)
-        for item in proposal.evidence
-    }
-    return [
-        rule
-        for rule in local
-        if isinstance(rule.record, Resource) and rule.evidence[0].source_id not in told
-    ]
 
 
 def _completed(

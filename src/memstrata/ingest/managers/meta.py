@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 import anyio
 from pydantic import JsonValue
 
-from memstrata.errors import BudgetExceeded, ModelFailed
+from memstrata.errors import MemstrataError
 from memstrata.ingest.managers.actions import (
     Actions,
     Drafted,
@@ -200,14 +200,14 @@ async def _manage(
 async def together(calls: Sequence[Callable[[], Awaitable[T]]], most: int = 4) -> list[T]:
     """The results of calls made side by side, in order; the first failure, when all have ended."""
     results: dict[int, T] = {}
-    failed: dict[int, ModelFailed | BudgetExceeded] = {}
+    failed: dict[int, MemstrataError] = {}
     limit = anyio.CapacityLimiter(most)
 
     async def run(place: int, call: Callable[[], Awaitable[T]]) -> None:
         async with limit:
             try:
                 results[place] = await call()
-            except (ModelFailed, BudgetExceeded) as error:
+            except MemstrataError as error:
                 failed[place] = error
 
     async with anyio.create_task_group() as group:

@@ -53,6 +53,17 @@ VALUES (:tenant, :user_id, :timezone, :locale)
 ON CONFLICT (tenant, user_id) DO UPDATE SET
     timezone = coalesce(excluded.timezone, timezone), locale = coalesce(excluded.locale, locale);
 
+-- name: tenant_get
+-- A tenant's managers, strategy and instructions.
+SELECT managers, strategy, instructions FROM tenants WHERE tenant = :tenant;
+
+-- name: tenant_set
+-- Set what holds for a tenant.
+INSERT INTO tenants (tenant, managers, strategy, instructions)
+VALUES (:tenant, :managers, :strategy, :instructions)
+ON CONFLICT (tenant) DO UPDATE SET managers = excluded.managers, strategy = excluded.strategy,
+    instructions = excluded.instructions;
+
 -- name: speaker_add
 -- Remember who has spoken.
 INSERT INTO speakers (scope, hash, name) VALUES (:scope, :hash, :name)
@@ -836,9 +847,12 @@ WHERE scope = :scope AND id = :id AND lease_owner = :owner;
 SELECT verb, request, distilled, actor FROM batches WHERE scope = :scope AND id = :id;
 
 -- name: batch_distilled
--- Note that a batch's records are written, if it is still ours and they were not.
-UPDATE batches SET distilled = 1
-WHERE scope = :scope AND id = :id AND lease_owner = :owner AND NOT distilled;
+-- Note that a batch's records are written, if it is still ours and they were not: 1 for good, 2 by
+-- the local rules until a model has read the messages that the request names as `unread`.
+UPDATE batches SET distilled = iif(:unread IS NULL, 1, 2),
+    request = iif(:unread IS NULL, json_remove(request, '$.unread'),
+        json_set(request, '$.unread', json(:unread)))
+WHERE scope = :scope AND id = :id AND lease_owner = :owner AND distilled <> 1;
 
 -- name: batch_state
 -- Set the state of a batch that nobody works on.
@@ -858,6 +872,39 @@ INSERT INTO batches (scope, id, verb, actor, state, reason, attempts, request, d
     idempotency_key, created_at, finished_at)
 VALUES (:scope, :id, :verb, :actor, :state, :reason, :attempts, :request, :distilled, :digest,
     :idempotency_key, :created_at, :finished_at);
+
+-- name: spending_add
+-- Add to what a batch, or reading, has cost; what is added to an unknown cost is unknown.
+INSERT INTO spending (scope, batch_id, model, calls, input_tokens, output_tokens, cached_tokens,
+    milliseconds, cost)
+VALUES (:scope, :batch_id, :model, :calls, :input_tokens, :output_tokens, :cached_tokens,
+    :milliseconds, :cost)
+ON CONFLICT (scope, batch_id, model) DO UPDATE SET
+    calls = calls + excluded.calls,
+    input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens,
+    cached_tokens = cached_tokens + excluded.cached_tokens,
+    milliseconds = milliseconds + excluded.milliseconds,
+    cost = cost + excluded.cost;
+
+-- name: spending_of
+-- What batches have cost, by model.
+SELECT batch_id, model, calls, input_tokens, output_tokens, cached_tokens, milliseconds, cost
+FROM spending
+WHERE scope = :scope AND batch_id IN (SELECT value FROM json_each(:ids))
+ORDER BY batch_id, model;
+
+-- name: spending_all
+-- What every batch of a scope has cost, for a dump.
+SELECT batch_id, model, calls, input_tokens, output_tokens, cached_tokens, milliseconds, cost
+FROM spending WHERE scope = :scope AND batch_id > '' ORDER BY batch_id, model;
+
+-- name: stats_models
+-- What each model has cost in a scope, writing (1) and reading (0) apart.
+SELECT batch_id <> '', model, sum(calls), sum(input_tokens), sum(output_tokens),
+    sum(cached_tokens), sum(milliseconds), iif(count(cost) = count(*), sum(cost), NULL)
+FROM spending WHERE scope = :scope AND model <> ''
+GROUP BY batch_id <> '', model ORDER BY model;
 
 -- name: change_add
 -- Log one change.
@@ -1469,6 +1516,10 @@ UNION ALL
 SELECT 'batches of whose messages some are missing', b.id FROM batches b
 WHERE b.scope = :scope AND b.brought > (SELECT count(*) FROM messages m INDEXED BY messages_batch
     WHERE m.scope = b.scope AND m.batch_id = b.id)
+UNION ALL
+SELECT 'costs of batches that are gone', c.batch_id FROM spending c
+WHERE c.scope = :scope AND c.batch_id > ''
+    AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = c.scope AND b.id = c.batch_id)
 UNION ALL
 SELECT 'messages of an episode that is gone', m.id FROM messages m
 WHERE m.scope = :scope AND m.episode IS NOT NULL

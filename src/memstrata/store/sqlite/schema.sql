@@ -17,6 +17,15 @@ CREATE TABLE models (
     dimensions INTEGER NOT NULL
 ) STRICT;
 
+-- What holds for all of a tenant's memory: which managers write it, by what strategy, and what they
+-- are told besides; null is the default.
+CREATE TABLE tenants (
+    tenant TEXT PRIMARY KEY,
+    managers TEXT,
+    strategy TEXT,
+    instructions TEXT
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE users (
     tenant TEXT NOT NULL,
     user_id TEXT NOT NULL,
@@ -278,6 +287,22 @@ CREATE INDEX batches_open ON batches (scope, id) WHERE state IN ('pending', 'run
 CREATE INDEX batches_digest ON batches (scope, digest) WHERE digest IS NOT NULL;
 CREATE UNIQUE INDEX batches_key ON batches (scope, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
+
+-- What models have cost: by the batch that wrote, '' for reading. Model '' is the work itself: calls
+-- of a local embedder, and milliseconds in all. `cost` is in thousand millionths of a US dollar, null
+-- where one of the prices is not known.
+CREATE TABLE spending (
+    scope INTEGER NOT NULL,
+    batch_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    milliseconds REAL NOT NULL,
+    cost INTEGER,
+    PRIMARY KEY (scope, batch_id, model)
+) STRICT, WITHOUT ROWID;
 
 -- Who did what to what, and why. What it was before and after is in the versions, not here.
 CREATE TABLE changes (
