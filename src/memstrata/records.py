@@ -6,7 +6,7 @@ surfaces. Times are aware `datetime`s; ids are strings, `<prefix>_<UUIDv7 in hex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar, get_args, overload
@@ -269,6 +269,19 @@ class ModelUse(Value):
     cost: float | None = None
     """In US dollars; None where the price is not known."""
 
+    def plus(self, other: ModelUse) -> ModelUse:
+        """Both together, of this model; the cost is known if that of both is."""
+        known = self.cost is not None and other.cost is not None
+        return ModelUse(
+            model=self.model,
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            milliseconds=self.milliseconds + other.milliseconds,
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+        )
+
 
 class Ledger(Value):
     """What a call cost."""
@@ -283,6 +296,30 @@ class Ledger(Value):
     """In US dollars; None where a price is not known, or nothing was to be paid."""
     models: list[ModelUse] = Field(default_factory=list[ModelUse])
     """The same by model; local embedders are not among them."""
+
+    @classmethod
+    def of(
+        cls, uses: Iterable[ModelUse], *, embedding_calls: int = 0, milliseconds: float = 0.0
+    ) -> Ledger:
+        """What these uses come to, one entry per model in the order they were first used.
+
+        A model's cost is known if that of every call is, and all of it if that of every model is.
+        """
+        merged: dict[str, ModelUse] = {}
+        for use in uses:
+            merged[use.model] = merged[use.model].plus(use) if use.model in merged else use
+        models = list(merged.values())
+        priced = [use.cost for use in models if use.cost is not None]
+        return cls(
+            model_calls=sum(use.calls for use in models),
+            embedding_calls=embedding_calls,
+            input_tokens=sum(use.input_tokens for use in models),
+            output_tokens=sum(use.output_tokens for use in models),
+            cached_tokens=sum(use.cached_tokens for use in models),
+            milliseconds=milliseconds,
+            cost=sum(priced) if models and len(priced) == len(models) else None,
+            models=models,
+        )
 
 
 class Skipped(Value):
@@ -345,6 +382,10 @@ class Batch(Value):
     created_at: datetime
     finished_at: datetime | None = None
     idempotency_key: str | None = None
+    refused: list[str] = Field(default_factory=list[str])
+    """Why proposals of a model did not hold; not what they said."""
+    ledger: Ledger = Ledger()
+    """What it has cost so far, over all attempts, by whichever process."""
 
 
 class Review(Value):
@@ -411,7 +452,7 @@ class ContextItem(Value):
 
     id: str
     kind: str
-    """One of the six kinds, `episodes`, or `messages`."""
+    """One of the six kinds, `themes`, `episodes`, or `messages`."""
     text: str
     occurred_at: datetime | None = None
     score: float | None = None
@@ -431,6 +472,8 @@ class Context(Value):
     window: TimeSpan | None = None
     tokens: int = 0
     ledger: Ledger = Ledger()
+    notes: list[str] = Field(default_factory=list[str])
+    """What was done without a model, or without vectors, though they were asked for."""
 
     def __str__(self) -> str:
         return self.text

@@ -51,10 +51,13 @@ class Memory(_Facade[AsyncMemory]):
     """A memory with blocking verbs; safe to use from any thread, also inside a running loop."""
 
     add = _blocking(AsyncMemory.add)
+    ask = _blocking(AsyncMemory.ask)
     audit = _blocking(AsyncMemory.audit)
     audit_secrets = _blocking(AsyncMemory.audit_secrets)
     batches = _blocking(AsyncMemory.batches)
+    chat = _blocking(AsyncMemory.chat)
     close = _blocking(AsyncMemory.close)
+    configure = _blocking(AsyncMemory.configure)
     consolidate = _blocking(AsyncMemory.consolidate)
     context = _blocking(AsyncMemory.context)
     count = _blocking(AsyncMemory.count)

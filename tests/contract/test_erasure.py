@@ -490,7 +490,7 @@ async def test_a_vector_of_what_was_told_anew_meanwhile(
 
     monkeypatch.setattr(embedder, "embed_passages", noted)
     gone = said.message_ids[:1]
-    meanwhile(memory, monkeypatch, "store_vectors", lambda: direct_erase(memory, gone), call=1)
+    meanwhile(memory, monkeypatch, "store_vectors", lambda: direct_erase(memory, gone), call=0)
     late = {"session_id": "s2", "occurred_at": "2030-01-01T00:00:00Z"}
     await memory.add("The ladder is new.", **late, **IVO)
     told = [text for text in embedded if "barn" in text]

@@ -431,6 +431,7 @@ class Deeds:
         user = f"{self.slot}zoe"
         self.say("ask_zone", user=user, zone=zone)
         self.memory.set_user(timezone=zone, user_id=user)
+        self.memory.configure(instructions=f"Zoe lives by the time of {zone}.")
         self.say("ack_zone", user=user, zone=zone)
 
     def do(self, deed: str) -> None:

@@ -107,7 +107,7 @@ def test_fresh_and_migrated_are_the_same(
 def test_every_table_is_strict_and_keyed_by_scope(fresh: dict[tuple[str, str], str]) -> None:
     """Another scope's row can then neither be met nor overwritten by an equal id."""
     tables = {name: sql for (kind, name), sql in fresh.items() if kind == "table"}
-    own_keys = {"store", "models", "users", "scopes", "vault", "audit"}
+    own_keys = {"store", "models", "tenants", "users", "scopes", "vault", "audit"}
     assert own_keys < set(tables)
     for name, sql in tables.items():
         assert "STRICT" in sql.rsplit(")", 1)[1], name

@@ -24,13 +24,14 @@ from memstrata.store.statements import load_statements
 STATEMENTS = load_statements("memstrata.store.sqlite")
 BIG = (
     "messages", "records", "items", "vectors", "evidence", "batches", "changes", "mentions",
-    "entities",
+    "entities", "spending",
 )  # fmt: skip
 
 WHOLE_SCOPE = {
     "scope_list": "counts what every scope holds",
     "stats": "counts what a scope holds",
     "stats_kinds": "counts what a scope holds",
+    "stats_models": "adds up what a scope has cost",
     "verify_broken": "looks at everything on purpose",
     "verify_dangling": "looks at everything on purpose",
     "verify_ids": "looks at everything on purpose",
@@ -40,6 +41,7 @@ WHOLE_SCOPE = {
     "record_all": "a dump",
     "evidence_all": "a dump",
     "batch_all": "a dump",
+    "spending_all": "a dump",
     "change_all": "a dump",
     "entity_all": "a dump",
     "entity_list": "counts what mentions each entity",
@@ -91,6 +93,7 @@ MEANT = {
     "batch_by_digest": "batches_digest (scope=? AND digest=?)",
     "batch_list": "PRIMARY KEY (scope=? AND id<?)",
     "batch_next": "batches_open",
+    "spending_of": "PRIMARY KEY (scope=? AND batch_id=?)",
     "derived_touched": "changes_batch (scope=? AND batch_id=?)",
     "batch_moments": "messages_batch (scope=? AND batch_id=?)",
     "change_of_target": "changes_target (scope=? AND target_id=?)",

@@ -99,6 +99,7 @@ BREAKS: dict[str, str] = {
     "DELETE FROM messages WHERE seq = 1",
     "evidence from messages that are gone": "DELETE FROM messages",
     "evidence of records that are gone": "DELETE FROM records WHERE kind = 'semantic'",
+    "costs of batches that are gone": "DELETE FROM batches",
     "messages of an episode that is gone": "DELETE FROM episodes",
     "episodes without messages": "UPDATE messages SET episode = NULL",
     "mentions of what is gone": "DELETE FROM entities",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memstrata._version import __version__
-from memstrata.cli import browse, operate, recall, remember, safety
+from memstrata.cli import answer, browse, operate, recall, remember, safety
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
 
@@ -27,6 +27,8 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("decide", _REMEMBER, remember.decide),
     ("undo", _REMEMBER, remember.undo),
     ("forget", _REMEMBER, remember.forget),
+    ("ask", _RECALL, answer.ask),
+    ("chat", _RECALL, answer.chat),
     ("search", _RECALL, recall.search),
     ("context", _RECALL, recall.context),
     ("timeline", _RECALL, recall.timeline),
@@ -50,6 +52,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("dump", _RUN, operate.dump),
     ("load", _RUN, operate.load),
     ("set-user", _RUN, remember.set_user),
+    ("configure", _RUN, operate.configure),
     ("kinds", _RUN, operate.kinds),
 )
 

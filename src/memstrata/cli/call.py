@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memstrata.config import Settings
     from memstrata.memory import AsyncMemory
 
-__all__ = ["Call", "Failed", "Options", "before", "shared"]
+__all__ = ["Call", "Failed", "Options", "before", "shared", "zone_of"]
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class Call:
         """As `scoped`, with the time zone of the user."""
 
         async def both(memory: AsyncMemory) -> tuple[T, tzinfo]:
-            return await work(memory), await _zone(memory)
+            return await work(memory), await zone_of(memory)
 
         return self.scoped(both, reads=reads, embeds=embeds)
 
@@ -203,7 +203,8 @@ class Call:
         say(f"note: {in_our_words(line)}")
 
 
-async def _zone(memory: AsyncMemory) -> tzinfo:
+async def zone_of(memory: AsyncMemory) -> tzinfo:
+    """The time zone of the user whose memory it is."""
     try:
         settings = await memory.set_user()
     except ScopeRequired:

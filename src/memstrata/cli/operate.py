@@ -27,6 +27,7 @@ __all__ = [
     "bench_speed",
     "bench_themes",
     "bench_tokens",
+    "configure",
     "consolidate",
     "doctor",
     "dump",
@@ -138,6 +139,12 @@ def _stats(counted: dict[str, Any]) -> str:
                 for kind, by_lifecycle in value.items()
                 for lifecycle, count in by_lifecycle.items()
             ]
+        elif name == "models":
+            rows += [
+                (f"{purpose}: {use['model']}", render.spent(use, use["calls"]))
+                for purpose, uses in value.items()
+                for use in uses
+            ]
         else:
             rows += _flat(name, value)
     width = max(len(name) for name, _ in rows)
@@ -227,6 +234,40 @@ def load(
     with progress("reading", None):
         count = call.store(lambda memory: memory.load(path))
     call.show({"path": str(path), "new": count}, lambda: f"{plural(count, 'row')} were new")
+
+
+def configure(
+    call: Call,
+    *,
+    manager: Annotated[
+        list[str] | None,
+        typer.Option(help="A kind that is written; repeat it for more.", show_default=False),
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="single or managers.", show_default=False)
+    ] = None,
+    instructions: Annotated[
+        str | None,
+        typer.Option(help="What the managers are told besides.", show_default=False),
+    ] = None,
+) -> None:
+    """Set what holds for all memory of the tenant, and show what is in force."""
+    done = call.store(
+        lambda memory: memory.configure(
+            managers=manager,
+            strategy=cast("Any", strategy),
+            instructions=instructions,
+        ),
+        embeds=False,
+    )
+    told = done["instructions"] or "none"
+    call.show(
+        done,
+        lambda: (
+            f"managers: {', '.join(done['managers'])}\nstrategy: {done['strategy']}\n"
+            f"instructions: {told}"
+        ),
+    )
 
 
 def kinds(call: Call) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "Filters",
     "Kind",
     "Limit",
+    "Now",
     "Session",
     "Since",
     "Until",
@@ -132,13 +133,21 @@ def context(
             show_default="0.01",
         ),
     ] = None,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="Let the language model make the question whole.")
+    ] = False,
+    gate: Annotated[
+        str, typer.Option(help="What decides what pays: share, or model (it drafts answers).")
+    ] = "share",
 ) -> None:
     """Print what to put before a model: the prompt text, within a budget."""
     asked: dict[str, Any] = {"max_tokens": max_tokens, "kinds": kind, "now": now, "select": select}
-    asked |= {} if gain is None else {"gain": gain}
+    asked |= {"rewrite": rewrite, "gate": gate} | ({} if gain is None else {"gain": gain})
     words = _words(query)
     made = call.scoped(lambda memory: memory.context(words, **asked), reads=True)
     call.show(made, lambda: safe(str(made)).strip())
+    for note in made.notes:
+        call.note(note)
     if not made.items:
         call.note("nothing is remembered about that")
     if over := sum("budget" in (item.reason or "") for item in made.dropped):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Episode,
         Evidence,
         Hit,
+        Ledger,
         Message,
         Page,
         Receipt,
@@ -58,6 +59,7 @@ __all__ = [
     "records",
     "reviews",
     "skipped",
+    "spent",
     "themes",
     "whole",
 ]
@@ -336,7 +338,29 @@ def receipt(done: Receipt) -> str:
     text = "\n".join(map(one_line, lines)) or "nothing was changed"
     if not done.message_ids and not done.record_ids and not done.changes:
         return text
-    return f"{text}\n{dim(done.batch_id)}{'' if done.state == 'done' else f' is {done.state}'}"
+    ended = "" if done.state == "done" else f" is {done.state}"
+    cost = _cost(done.ledger)
+    return f"{text}\n{dim(done.batch_id)}{ended}{dim(f' · {cost}') if cost else ''}"
+
+
+def _cost(ledger: Ledger) -> str:
+    """What language models cost in it, in words; nothing if none was asked."""
+    return spent(ledger.model_dump(), ledger.model_calls) if ledger.model_calls else ""
+
+
+def spent(use: Mapping[str, Any], calls: int) -> str:
+    """Calls, tokens and price, in words; a price that is not known is left out."""
+    read = f" ({use['cached_tokens']:,} of them cached)" if use["cached_tokens"] else ""
+    dollars = use["cost"]
+    return join(
+        [
+            plural(calls, "model call"),
+            f"{plural(use['input_tokens'], 'token')} in{read}",
+            f"{use['output_tokens']:,} out",
+            None if dollars is None else f"${dollars:.6f}".rstrip("0").rstrip("."),
+        ],
+        ", ",
+    )
 
 
 def skipped(reason: str, known: str | None, stored: bool) -> str:
@@ -394,7 +418,7 @@ def batches(page: Page[Batch], zone: tzinfo) -> str:
             batch.messages,
             batch.changes,
             stamp(batch.created_at, zone),
-            batch.reason or "",
+            join([_cost(batch.ledger), batch.reason]),
         )
         for batch in page.items
     ]
@@ -405,7 +429,8 @@ def batches(page: Page[Batch], zone: tzinfo) -> str:
 def one_batch(batch: Batch, zone: tzinfo) -> str:
     """How far one call has got."""
     ended = f"ended {stamp(batch.finished_at, zone)}" if batch.finished_at else None
-    return one_line(join([batch.id, batch.verb, batch.state, ended, batch.reason]))
+    told = [batch.id, batch.verb, batch.state, ended, _cost(batch.ledger), batch.reason]
+    return one_line(join(told))
 
 
 def consolidation(done: Consolidation) -> str:

@@ -17,7 +17,6 @@ from memstrata.records import (
     Change,
     Episode,
     JsonObject,
-    Ledger,
     Message,
     Receipt,
     Record,
@@ -159,7 +158,7 @@ async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
         return receipt
     try:
         owner = await _owner(runtime, scope, receipt.batch_id)
-        batch, spent = await _see_through(runtime, owner, receipt.batch_id, None)
+        batch = await _see_through(runtime, owner, receipt.batch_id, None)
     except StoreUnavailable as error:
         reason = f"stored, and waits for its vectors: {error}"
         return receipt.model_copy(update={"state": "pending", "reason": reason})
@@ -170,11 +169,16 @@ async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
         update={
             "state": batch.state,
             "reason": batch.reason,
-            "ledger": spent,
+            "ledger": batch.ledger,
+            "skipped": [*receipt.skipped, *map(_refused, batch.refused)],
             "changes": changes,
             "record_ids": receipt.record_ids or list(dict.fromkeys(made)),
         }
     )
+
+
+def _refused(why: str) -> Skipped:
+    return Skipped(index=None, reason=f"refused proposal: {why}", stored=True)
 
 
 async def _owner(runtime: Runtime, scope: Scope, batch_id: str) -> Scope:
@@ -186,13 +190,12 @@ async def _owner(runtime: Runtime, scope: Scope, batch_id: str) -> Scope:
 
 async def _see_through(
     runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None
-) -> tuple[Batch, Ledger]:
+) -> Batch:
     """Work in the batch's scope until it has ended; another worker may be the one that ends it."""
-    spent = Ledger()
     pause = _POLL[0]
     with anyio.move_on_after(seconds):
         while True:
-            spent = _sum(spent, await drain(runtime, scope, until=batch_id))
+            await drain(runtime, scope, until=batch_id)
             batch = await runtime.store.get_batch(view_of(scope), batch_id)
             if batch is None or batch.state not in ("pending", "running"):
                 break
@@ -201,21 +204,13 @@ async def _see_through(
     batch = await runtime.store.get_batch(view_of(scope), batch_id)
     if batch is None:
         raise NotFound(f"batch {batch_id} was forgotten meanwhile")
-    return batch, spent
-
-
-def _sum(one: Ledger, other: Ledger) -> Ledger:
-    return Ledger(
-        embedding_calls=one.embedding_calls + other.embedding_calls,
-        milliseconds=one.milliseconds + other.milliseconds,
-    )
+    return batch
 
 
 async def wait_for(runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None) -> Batch:
     """The batch when it has ended, or as it is after `seconds`."""
     owner = await _owner(runtime, scope, batch_id)
-    batch, _ = await _see_through(runtime, owner, batch_id, seconds)
-    return batch
+    return await _see_through(runtime, owner, batch_id, seconds)
 
 
 async def retry(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:

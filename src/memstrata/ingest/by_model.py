@@ -17,6 +17,7 @@ from memstrata.ingest.managers.ground import grounded
 from memstrata.ingest.managers.shorten import shorten
 from memstrata.ingest.managers.shown import Known, aliased
 from memstrata.ingest.proposals import Proposal
+from memstrata.ingest.provisional import TakenBack, take_back
 from memstrata.ingest.related import core_blocks, related
 from memstrata.ingest.segment import segment
 from memstrata.kinds import KINDS, Core, Resource
@@ -82,7 +83,10 @@ async def by_model(
     calls = await anyio.to_thread.run_sync(partial(_calls, material, desk))
     written = Written([], actor=_actor(model), by_model=True)
     core = await core_blocks(runtime, lease.scope)
-    reader = _Reader(runtime, lease, material, zone, local, desk, core)
+    back = TakenBack()
+    if material.provisional:
+        back = await take_back(runtime, lease.scope, lease.batch_id)
+    reader = _Reader(runtime, lease, material, zone, local, desk, core, back)
     outcomes = await managers.together([partial(reader.read, one) for one in calls], _MOST_AT_ONCE)
     for call, outcome in zip(calls, outcomes, strict=True):
         _take(written, call, outcome)
@@ -139,7 +143,9 @@ class _Reader:
         local: Sequence[Proposal],
         desk: Desk,
         core: Sequence[Record],
+        back: TakenBack,
     ) -> None:
+        self.back = back
         self.runtime = runtime
         self.lease = lease
         self.instructions = material.tenant.instructions or ""
@@ -158,6 +164,8 @@ class _Reader:
         rules = [one for one in self.local if one.evidence[0].source_id in ids]
         text = "\n".join(line.text for line in unit.lines)
         found = await related(self.runtime, self.lease, text, rules, call.kinds, self.zone)
+        # What the rules made of these very messages is no memory of anything before.
+        found = [one for one in self.back.seen(found) if one.kind in call.kinds]
         known = Known(
             aliases=aliased(found, self.desk.count),
             core=self.core,

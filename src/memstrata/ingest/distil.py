@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 _TRIES = 3
 _RENEW_SECONDS = 10
+_MOST_REFUSED = 50
+"""How many refused proposals are noted with a batch."""
 _LEASE_MICROS = 60 * 1_000_000
 
 
@@ -125,6 +127,7 @@ async def _attempt(runtime: Runtime, lease: Lease, material: Material, written: 
         entities=tuple(entities.link(owners, stored, lambda: new_id("ent"))),
         read=tuple(_read(material)),
         unread=tuple(one for one in written.unread if one in _fresh(material)),
+        refused=tuple(written.refused[:_MOST_REFUSED]),
     )
     await runtime.store.distilled(lease, made, runtime.now(), written.actor)
 

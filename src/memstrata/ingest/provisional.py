@@ -30,10 +30,10 @@ class TakenBack:
 
     def seen(self, related: Sequence[Record]) -> list[Record]:
         """Records as they are when this is done."""
-        there = {record.id: record for record in related}
-        there.update({key: one for key, one in self.instead.items() if one is not None})
         gone = {key for key, one in self.instead.items() if one is None}
-        return [one for key, one in there.items() if key not in gone]
+        restored = {key: one for key, one in self.instead.items() if one is not None}
+        there = {record.id: record for record in related if record.id not in gone}
+        return [*{**there, **restored}.values()]
 
 
 async def take_back(runtime: Runtime, scope: Scope, batch_id: str) -> TakenBack:

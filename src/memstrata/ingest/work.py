@@ -28,71 +28,67 @@ LEASE_MICROS = 30 * 1_000_000
 GROUP = 64
 
 
-async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = None) -> Ledger:
+async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = None) -> None:
     """Work off waiting batches in order: those of a scope, up to the batch `until`, or all."""
-    spent = Ledger()
     while not runtime.closed:
-        batch_id, cost = await work_one(runtime, scope)
-        if batch_id is None:
+        batch_id = await work_one(runtime, scope)
+        if batch_id is None or batch_id == until:
             break
-        spent = Ledger(
-            embedding_calls=spent.embedding_calls + cost.embedding_calls,
-            milliseconds=spent.milliseconds + cost.milliseconds,
-        )
-        if until is not None and batch_id == until:
-            break
-    return spent
 
 
-async def work_one(runtime: Runtime, scope: Scope | None) -> tuple[str | None, Ledger]:
+async def work_one(runtime: Runtime, scope: Scope | None) -> str | None:
     """Lease and finish one batch; its id, None when none is waiting.
 
     A model that fails marks the batch `failed` with the reason. When the work is cancelled, or
-    the store fails, the batch goes back to `pending`, as it would when its lease ran out.
+    the store fails, the batch goes back to `pending`, as it would when its lease ran out. However
+    it ends, what models have cost is noted with it; of a process that is killed it is not known.
     """
     now = runtime.now()
     until = now + LEASE_MICROS
     lease = await runtime.store.lease_next(runtime.owner, now, until, scope, process_gone)
     if lease is None:
-        return None, Ledger()
+        return None
     started = anyio.current_time()
-    calls = 0
     meter = Meter()
+
+    def spent() -> Ledger:
+        return meter.ledger((anyio.current_time() - started) * 1000)
+
     try:
         # All that a batch brings is embedded at once: a remote model costs a round trip a call.
         failure = await distil(runtime, lease, meter)
         await consolidate_batch(runtime, lease, meter)
-        calls = await _embed_pending(runtime, lease)
+        await _embed_pending(runtime, lease, meter)
         await keep_themes(runtime, lease.scope)
     except (ModelFailed, Conflict) as error:
-        await runtime.store.finish(lease, "failed", str(error), runtime.now())
+        await runtime.store.finish(lease, "failed", str(error), runtime.now(), spent())
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await runtime.store.give_back(lease, runtime.now())
+            await runtime.store.give_back(lease, runtime.now(), spent())
         raise
     else:
         state = "done" if failure is None else "failed"
         reason = None if failure is None else str(failure)
-        await runtime.store.finish(lease, state, reason, runtime.now())
-    spent = (anyio.current_time() - started) * 1000
-    return lease.batch_id, Ledger(embedding_calls=calls, milliseconds=spent)
+        await runtime.store.finish(lease, state, reason, runtime.now(), spent())
+    return lease.batch_id
 
 
-async def _embed_pending(runtime: Runtime, lease: Lease) -> int:
-    """Embed what has no vector yet in the lease's scope; the number of calls to the model."""
+async def _embed_pending(runtime: Runtime, lease: Lease, meter: Meter) -> None:
+    """Embed what has no vector yet in the lease's scope."""
     embedder, model = runtime.embedder, runtime.model
     if embedder is None or model is None:
-        return 0
-    calls = 0
+        return
     while items := await runtime.store.pending_items(lease, GROUP):
         # A thread cannot be stopped: on cancellation its group is finished and kept.
         with anyio.CancelScope(shield=True):
-            vectors = await anyio.to_thread.run_sync(_embed, embedder, items)
+            meter.embedding_calls += 1
+            try:
+                vectors = await anyio.to_thread.run_sync(_embed, embedder, items)
+            finally:
+                meter.take(embedder)
             await runtime.store.store_vectors(lease, model, vectors)
-        calls += 1
         if not await runtime.store.renew(lease, runtime.now() + LEASE_MICROS):
             break
-    return calls
 
 
 def _embed(embedder: Embedder, items: Sequence[Pending]) -> list[tuple[Pending, bytes]]:

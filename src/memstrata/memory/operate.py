@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memstrata.arguments import (
+    check_choice,
     check_choices,
     check_flag,
     check_id,
@@ -26,16 +27,32 @@ from memstrata.errors import InvalidInput, ScopeRequired
 from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import transfer
-from memstrata.kinds import describe
+from memstrata.ingest.managers import Strategy
+from memstrata.kinds import KINDS, describe
 from memstrata.receipts import AuditEntry, Consolidation, Exposure
 from memstrata.records import Batch, Page, Scope, micros
 from memstrata.runtime import Recalled, view_of, zone_named
 from memstrata.safety.scan import audit_secrets
 from memstrata.safety.traces import left_of
 from memstrata.store.audit import Entry
+from memstrata.store.read import TenantSettings
 from memstrata.store.views import EVER, Listing
+from memstrata.text.analyse import repair
+from memstrata.text.secrets import find
 
 __all__ = ["Operating"]
+
+
+_LONGEST_INSTRUCTIONS = 2000
+
+
+def _instructions(value: object) -> str | None:
+    """What managers are told besides; None for none."""
+    if not isinstance(value, str) or len(value) > _LONGEST_INSTRUCTIONS:
+        raise InvalidInput(f"instructions is a text of at most {_LONGEST_INSTRUCTIONS} characters")
+    if find(value):
+        raise InvalidInput("instructions has a secret in it, and they are sent to a model")
+    return repair(value)[0].strip() or None
 
 
 class Operating(Handle):
@@ -122,6 +139,37 @@ class Operating(Handle):
             self._runtime.zones.pop(user, None)
         zone, spoken = await self._runtime.store.user_settings(user)
         return {"timezone": zone or str(self._runtime.zone), "locale": spoken}
+
+    async def configure(
+        self,
+        *,
+        managers: Sequence[str] | None = None,
+        strategy: Strategy | None = None,
+        instructions: str | None = None,
+    ) -> dict[str, Any]:
+        """Set what holds for all memory of the tenant, and return what is in force.
+
+        `managers` are the kinds that are written, by a model or by rules. With a model, `strategy`
+        is `single` (one call) or `managers` (one that routes, and one for each kind), and
+        `instructions` are what the managers are told besides; "" takes them away. What is None
+        stays as it is.
+        """
+        if self._bound is not None:
+            raise InvalidInput("this handle is bound to one scope: configure with the store's own")
+        store, tenant = self._runtime.store, self._runtime.tenant
+        old = await store.tenant_settings(tenant)
+        new = TenantSettings(
+            old.managers if managers is None else check_choices("managers", managers, KINDS),
+            check_choice("strategy", strategy, Strategy) or old.strategy,
+            old.instructions if instructions is None else _instructions(instructions),
+        )
+        if new != old:
+            await store.set_tenant(tenant, new)
+        return {
+            "managers": list(KINDS if new.managers is None else new.managers),
+            "strategy": new.strategy or "single",
+            "instructions": new.instructions or "",
+        }
 
     async def kinds(self) -> list[dict[str, Any]]:
         """The six kinds of memory: their fields, rule for change, and block in a prompt."""

@@ -17,6 +17,7 @@ from memstrata.records import (
     Change,
     Entity,
     Episode,
+    Ledger,
     Message,
     Page,
     Record,
@@ -38,6 +39,7 @@ from memstrata.store import (
     rewrite,
     search,
     secrets,
+    spending,
     themes,
     transfer,
     views,
@@ -63,6 +65,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _INDEX_BYTES = 1 << 30
+_NOTHING = Ledger()
 _THREADS: RunVar[dict[str, anyio.CapacityLimiter]] = RunVar("memstrata_threads")
 
 
@@ -81,7 +84,7 @@ class Store:
     def __init__(self, backend: Backend, *, index_bytes: int = _INDEX_BYTES) -> None:
         self._backend = backend
         self._cache = search.IndexCache(index_bytes)
-        self._owed: list[batches.Lease] = []
+        self._owed: list[tuple[batches.Lease, Ledger]] = []
         self.location = backend.location
 
     async def _write(
@@ -240,28 +243,37 @@ class Store:
     ) -> batches.Lease | None:
         """Take the oldest waiting batch, once those that could not be given back have been."""
         while self._owed:
-            lease = self._owed.pop()
-            await self.give_back(lease, now)
-            if lease in self._owed:
+            owed = self._owed.pop()
+            await self.give_back(owed[0], now, owed[1])
+            if owed in self._owed:
                 break
         return await self._write(batches.lease_next, owner, now, until, scope, gone)
 
-    async def give_back(self, lease: batches.Lease, now: int) -> None:
+    async def give_back(self, lease: batches.Lease, now: int, spent: Ledger) -> None:
         """Put a leased batch back in the queue; if the store cannot now, before the next lease."""
         try:
-            await self.finish(lease, "pending", None, now)
+            await self.finish(lease, "pending", None, now, spent)
         except StoreUnavailable:
-            self._owed.append(lease)
+            self._owed.append((lease, spent))
 
     async def renew(self, lease: batches.Lease, until: int) -> bool:
         """Keep a lease; False when it was lost."""
         return await self._write(batches.renew, lease, until)
 
     async def finish(
-        self, lease: batches.Lease, state: BatchState, reason: str | None, now: int
+        self,
+        lease: batches.Lease,
+        state: BatchState,
+        reason: str | None,
+        now: int,
+        spent: Ledger = _NOTHING,
     ) -> None:
-        """Say how a batch ended."""
-        await self._write(batches.finish, lease, state, reason, now)
+        """Say how a batch ended, and what that cost."""
+        await self._write(batches.finish, lease, state, reason, now, spent)
+
+    async def spend(self, scope: Scope, spent: Ledger) -> None:
+        """Add to what reading a scope has cost."""
+        await self._write(spending.spend, scope, spent)
 
     async def requeue(self, scope: Scope, batch_id: str) -> None:
         """Put a failed batch back in the queue."""

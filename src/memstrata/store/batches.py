@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from memstrata.records import BatchState, Scope
+from memstrata.records import BatchState, Ledger, Scope
+from memstrata.store import spending
 from memstrata.store.append import find_scope, reserve
 from memstrata.store.ports import Pending, Tx
 
@@ -73,10 +74,16 @@ def renew(tx: Tx, lease: Lease, until: int) -> bool:
     return tx.run("batch_renew", params) == 1
 
 
-def finish(tx: Tx, lease: Lease, state: BatchState, reason: str | None, now: int) -> None:
-    """Say how it ended; a batch that another process took over meanwhile is left to it."""
+def finish(
+    tx: Tx, lease: Lease, state: BatchState, reason: str | None, now: int, spent: Ledger
+) -> None:
+    """Say how it ended, and what it cost besides what is known.
+
+    A batch that another process took over meanwhile is left to it; the cost counts all the same.
+    """
     params = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner}
     tx.run("batch_finish", {**params, "state": state, "reason": reason, "at": now})
+    spending.note(tx, lease.number, lease.batch_id, spent)
 
 
 def requeue(tx: Tx, scope: Scope, batch_id: str) -> None:

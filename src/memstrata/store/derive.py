@@ -81,7 +81,7 @@ def commit(tx: Tx, lease: Lease, made: Made, at: int, batch: NewBatch | None) ->
     """
     held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner}
     if batch is None:
-        if not tx.run("batch_distilled", held):
+        if not tx.run("batch_distilled", {**held, "unread": None, "refused": None}):
             return []
         batch = NewBatch(lease.batch_id, "consolidate", "consolidate", at)
     else:

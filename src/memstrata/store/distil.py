@@ -91,6 +91,8 @@ class Distilled:
     """Ids of the messages it was made from; if one of them was erased meanwhile, it is void."""
     unread: tuple[str, ...] = field(default=())
     """Ids of the messages that a model was to read and has not."""
+    refused: tuple[str, ...] = field(default=())
+    """Why proposals of a model do not hold; nothing of what they say."""
 
 
 def material(tx: Tx, lease: Lease) -> Material:
@@ -256,6 +258,7 @@ def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[C
     """
     unread = dumps(list(made.unread)) if made.unread else None
     held = {"scope": lease.number, "id": lease.batch_id, "owner": lease.owner, "unread": unread}
+    held["refused"] = dumps(list(made.refused)) if made.refused else None
     if not tx.run("batch_distilled", held):
         return None
     _check_there(tx, lease.number, made)

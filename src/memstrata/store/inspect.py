@@ -8,6 +8,7 @@ from memstrata.records import Scope, instant
 from memstrata.store.ports import Tx, View
 from memstrata.store.read import TenantSettings
 from memstrata.store.rows import dumps, scope_params
+from memstrata.store.spending import totals
 from memstrata.store.verify import broken
 from memstrata.store.views import numbered
 
@@ -74,6 +75,7 @@ def stats(tx: Tx, view: View) -> dict[str, Any]:
     store = tx.one("store_row")
     counted["records"] = kinds
     counted["themes"] = _themes(tx, view)
+    counted["models"] = totals(tx, view)
     counted["embedder"] = store[2] if store else None
     return counted
 

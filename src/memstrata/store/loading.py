@@ -226,7 +226,7 @@ class _Load:
     def batch(self, batch: BatchRow) -> int:
         if self.tx.one("batch_get", self.params(id=batch.id)):
             return 0
-        values = batch.model_dump()
+        values = batch.model_dump(exclude={"spending"})
         values["digest"] = bytes.fromhex(batch.digest) if batch.digest else None
         key = batch.idempotency_key
         if key and (
@@ -237,6 +237,8 @@ class _Load:
         if values["digest"] and self.buried.find("batch", [values["digest"]]):
             values["digest"] = None
         self.tx.run("batch_load", self.params(**values))
+        costs = (self.params(batch_id=batch.id, **each.model_dump()) for each in batch.spending)
+        self.tx.many("spending_add", costs)
         return 1
 
     def change(self, change: ChangeRow) -> int:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memstrata.records import Batch, Change, Episode, Message, Page, Record, Scope, Theme
-from memstrata.store import themes
+from memstrata.records import Batch, Change, Episode, Ledger, Message, Page, Record, Scope, Theme
+from memstrata.store import spending, themes
 from memstrata.store.append import find_scope
 from memstrata.store.episodes import episodes_with
 from memstrata.store.filters import compile_filter
@@ -178,7 +178,8 @@ def get_batch(tx: Tx, view: View, batch_id: str) -> Batch | None:
     for scope, number in numbered(tx, view):
         row = tx.one("batch_get", {"scope": number, "id": batch_id})
         if row is not None:
-            return batch_from(scope, row)
+            spent = spending.by_batch(tx, number, [batch_id])
+            return batch_from(scope, row, spent.get(batch_id, Ledger()))
     return None
 
 
@@ -190,7 +191,8 @@ def list_batches(tx: Tx, view: View, listing: Listing, state: str | None) -> Pag
     for scope, number in numbered(tx, view):
         params = {"scope": number, "before": listing.cursor or _NEWEST, "state": state}
         rows = tx.rows("batch_list", {**params, "limit": listing.limit + 1})
-        found += [batch_from(scope, row) for row in rows]
+        spent = spending.by_batch(tx, number, [str(row[0]) for row in rows])
+        found += [batch_from(scope, row, spent.get(row[0], Ledger())) for row in rows]
     found.sort(key=lambda batch: batch.id, reverse=True)
     page = found[: listing.limit]
     return Page[Batch](items=page, next=page[-1].id if len(found) > listing.limit else None)

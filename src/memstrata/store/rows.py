@@ -11,6 +11,7 @@ from memstrata.records import (
     Batch,
     Change,
     Evidence,
+    Ledger,
     Message,
     Record,
     Scope,
@@ -193,8 +194,8 @@ def record_params(record: Record) -> dict[str, Any]:
     }
 
 
-def batch_from(scope: Scope, row: Row) -> Batch:
-    """A batch from its row."""
+def batch_from(scope: Scope, row: Row, ledger: Ledger) -> Batch:
+    """A batch from its row, and what it has cost."""
     return Batch(
         id=row[0],
         user_id=scope.user_id,
@@ -209,6 +210,8 @@ def batch_from(scope: Scope, row: Row) -> Batch:
         idempotency_key=row[8],
         messages=row[9],
         changes=row[10],
+        refused=json.loads(row[11]) if row[11] else [],
+        ledger=ledger,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -58,14 +58,27 @@ The tombstones of turns stand among the messages, where the turns were.
 _PAGE = 1000
 _HEX = r"^(?:[0-9a-f]{2}){1,64}$"
 _HEX_LONG = r"^(?:[0-9a-f]{2})+$"
+_Amount = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class SpendingRow(_Row):
+    """What one model has cost a batch, in the order of the statement that reads it."""
+
+    model: str
+    calls: _Amount
+    input_tokens: _Amount
+    output_tokens: _Amount
+    cached_tokens: _Amount
+    milliseconds: float = Field(ge=0, allow_inf_nan=False)
+    cost: _Amount | None = None
+
+
 class BatchRow(_Row):
-    """The columns of a batch, in the order of the statement that reads them."""
+    """The columns of a batch, in the order of the statement that reads them; then its costs."""
 
     id: str
     verb: str
@@ -79,6 +92,7 @@ class BatchRow(_Row):
     idempotency_key: str | None = None
     created_at: int
     finished_at: int | None = None
+    spending: tuple[SpendingRow, ...] = ()
 
 
 class EvidenceRow(_Row):
@@ -198,13 +212,25 @@ def dump_page(tx: Tx, scope: Scope, part: str, after: int) -> tuple[list[Carried
         return [
             _buried(salt, what, mark, None, ref, at) for salt, what, mark, ref, at in rows
         ], None
+    if part == "batch":
+        return _dump_batches(tx, number), None
     statement, columns = {
-        "batch": ("batch_all", tuple(BatchRow.model_fields)),
         "evidence": ("evidence_all", tuple(EvidenceRow.model_fields)),
         "change": ("change_all", ("seq", *ChangeRow.model_fields)),
     }[part]
     rows = tx.rows(statement, {"scope": number})
     return [_carry(part, dict(zip(columns, row, strict=True))) for row in rows], None
+
+
+def _dump_batches(tx: Tx, number: int) -> list[Carried]:
+    columns = tuple(name for name in BatchRow.model_fields if name != "spending")
+    spent: dict[str, list[Carried]] = {}
+    for batch_id, *row in tx.rows("spending_all", {"scope": number}):
+        costs = dict(zip(SpendingRow.model_fields, row, strict=True))
+        spent.setdefault(str(batch_id), []).append(costs)
+    rows = tx.rows("batch_all", {"scope": number})
+    batches = (dict(zip(columns, row, strict=True)) for row in rows)
+    return [_carry("batch", {**one, "spending": spent.get(one["id"])}) for one in batches]
 
 
 def _dump_rows(

@@ -1,5 +1,7 @@
 """What a manager writes: its form, and the proposals in it that are sound. Pure.
 
+What is refused is noted with its batch, so that no reason repeats what a model wrote.
+
 A reply is read action by action. One that names no message that was shown, a kind it was not asked
 for, or a memory it was not shown, is refused by itself, with the reason; the others hold.
 """
@@ -23,10 +25,18 @@ from memstrata.ingest.standing import restore
 from memstrata.kinds import KINDS, KindModel, Semantic, Stated, explain, kind_of, text_of
 from memstrata.kinds.attributes import Language
 from memstrata.records import TRUST_RANK, Evidence, JsonObject, Record, Trust
-from memstrata.text.analyse import terms
+from memstrata.text.analyse import repair, terms
 from memstrata.text.clean import shorten
 
-__all__ = ["Actions", "Drafted", "Routing", "actions_schema", "drafted", "routing_schema"]
+__all__ = [
+    "Actions",
+    "Drafted",
+    "Routing",
+    "actions_schema",
+    "drafted",
+    "numbers_in",
+    "routing_schema",
+]
 
 Op = Literal["create", "supersede", "correct", "revise", "retire", "skip"]
 _OPS: Mapping[str, Op] = {
@@ -38,7 +48,13 @@ _OPS: Mapping[str, Op] = {
     **dict.fromkeys(("none", "noop", "no_op", "ignore", "keep"), "skip"),
 }
 """What models call an operation, whatever they were told."""
+_ALIAS = re.compile(r"[a-z]{0,2}\d{1,3}", re.IGNORECASE)
+_PROSE = frozenset({"name", "summary", "details", "value", "line", "caption"})
+"""What is told in words, whose dates are made absolute; the rest are names, and what is copied."""
 _QUOTE = 280
+_NUMBER = re.compile(r"(?<![\d.-])[0-9]{1,4}(?![\d-]|\.\d)")
+_NO_NUMBER = 10_000
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*([%％])?")
 _LONGEST = 2000
 """Characters of what one memory may say; a document is not written by a model."""
 
@@ -141,12 +157,23 @@ def drafted(
     reader = _Reader(unit, known, kinds, language)
     for place, item in enumerate(given, 1):
         try:
-            proposals += reader.read(item)
+            proposals += reader.read(_repaired(item))
         except _Refused as reason:
             refused.append(f"memory {place}: {reason}")
         refused += [f"memory {place}: {note}" for note in reader.notes]
         reader.notes.clear()
     return Drafted(tuple(proposals), tuple(refused))
+
+
+def _repaired(value: JsonValue) -> JsonValue:
+    """Without what no store can hold: NUL, and halves of pairs that JSON can spell."""
+    if isinstance(value, str):
+        return repair(value)[0]
+    if isinstance(value, list):
+        return [_repaired(one) for one in value]
+    if isinstance(value, dict):
+        return {repair(key)[0]: _repaired(one) for key, one in value.items()}
+    return value
 
 
 class _Reader:
@@ -197,16 +224,17 @@ class _Reader:
         given = str(item.get("op") or item.get("action") or item.get("event") or "create")
         op = _OPS.get(given.strip().casefold())
         if op is None:
-            raise _Refused(f"op {given!r} is none of {', '.join(sorted(set(_OPS.values())))}")
+            raise _Refused(f"its op is none of {', '.join(sorted(set(_OPS.values())))}")
         return op
 
     def _lines(self, given: JsonValue) -> list[Line]:
-        numbers = [int(found) for found in re.findall(r"\d+", str(given))] if given else []
+        numbers = numbers_in(given)
         if not numbers and len(self.lines) == 1:
             return [*self.lines.values()]  # there is but one that it can rest on
         lines = [self.lines[number] for number in dict.fromkeys(numbers) if number in self.lines]
         if not lines:
-            raise _Refused(f'"from" names none of the new messages 1 to {len(self.lines)}')
+            shown = ", ".join(map(str, self.lines))
+            raise _Refused(f'"from" names none of the new messages: use their numbers, {shown}')
         return lines
 
     def _target(self, item: Mapping[str, JsonValue]) -> Record | None:
@@ -215,7 +243,8 @@ class _Reader:
             return None
         record = self.known.aliases.get(alias.strip("[]()").casefold())
         if record is None:
-            self.notes.append(f"target {shorten(alias, 40)!r} was not shown")
+            shown = f" {alias}" if _ALIAS.fullmatch(alias) else ""
+            self.notes.append(f"its target{shown} was not shown")
         return record
 
     def _kind(self, item: Mapping[str, JsonValue], target: Record | None) -> str:
@@ -223,7 +252,7 @@ class _Reader:
         kind = given.casefold() if given else target.kind if target else self.kinds[0]
         kind = kind.removesuffix("_memory").removesuffix(" memory")
         if kind not in self.kinds:
-            raise _Refused(f"kind {shorten(kind, 40)!r} is none of {', '.join(self.kinds)}")
+            raise _Refused(f"its kind is none of {', '.join(self.kinds)}")
         return kind
 
     def _about(self, op: Op, target: Record, lines: Sequence[Line]) -> Proposal:
@@ -239,10 +268,14 @@ class _Reader:
 
     def _record(self, kind: str, item: Mapping[str, JsonValue], lines: Sequence[Line]) -> KindModel:
         said_at = max(line.message.occurred_at for line in lines)
-        given = {key: self._absolute(value, said_at) for key, value in item.items()}
+        given = {
+            key: self._absolute(value, said_at) if key in _PROSE else value
+            for key, value in item.items()
+        }
         words = " ".join(line.text for line in lines)
-        span = self._when(item, lines, str(given.get("summary") or given.get("name") or words))
         until = interval_of(item.get("until"), said_at, self.zone)
+        text = str(given.get("summary") or given.get("name") or words)
+        span = self._when(item, lines, text, until)
         stated = Stated(
             fields=given,
             texts=tuple(line.message.content for line in lines),
@@ -267,7 +300,11 @@ class _Reader:
         return absolute(value, said_at, self.zone) if isinstance(value, str) else value
 
     def _when(
-        self, item: Mapping[str, JsonValue], lines: Sequence[Line], text: str
+        self,
+        item: Mapping[str, JsonValue],
+        lines: Sequence[Line],
+        text: str,
+        until: tuple[datetime, datetime] | None,
     ) -> tuple[datetime, datetime] | None:
         said_at = max(line.message.occurred_at for line in lines)
         stated = interval_of(item.get("when") or item.get("date"), said_at, self.zone)
@@ -277,7 +314,10 @@ class _Reader:
             span
             for message in messages.values()
             for span in message.spans
-            if span.text and span.text in quotes[message.id]
+            if span.text
+            and span.text in quotes[message.id]
+            # The day that something ended says nothing of when it began.
+            and (until is None or not span.start <= until[0] < span.end)
         ]
         return settled(stated, spans)
 
@@ -291,10 +331,27 @@ class _Reader:
         return old
 
 
+def numbers_in(given: JsonValue) -> list[int]:
+    """The numbers of messages, however they are written: 1, "1", "[1]", [1, "2"]; no dates."""
+    if isinstance(given, list):
+        return [number for one in given for number in numbers_in(one)]
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        return []
+    if isinstance(given, str):
+        return [int(found) for found in _NUMBER.findall(given)]
+    return [int(given)] if 0 < given < _NO_NUMBER and given == int(given) else []
+
+
 def _confidence(given: JsonValue) -> float:
     """As it was given, within bounds; percent are taken for what they are."""
+    if isinstance(given, str) and (found := _SHARE.fullmatch(given.strip())):
+        given = float(found[1]) / (100 if found[2] else 1)
     number = given if isinstance(given, int | float) and not isinstance(given, bool) else 0.8
-    return min(max(number / 100 if 1 < number <= 100 else float(number), 0.1), 1.0)
+    if number != number:  # no number at all
+        return 0.8
+    if not 0 <= number <= 100:
+        return 0.1 if number < 0 else 1.0
+    return max(number / 100 if number > 1 else float(number), 0.1)
 
 
 def _trust(lines: Sequence[Line]) -> Trust:
@@ -310,6 +367,6 @@ def _evidence(lines: Sequence[Line], text: str) -> tuple[Evidence, ...]:
         parts = sentences(line.text) or [line.text]
         best = max(parts, key=lambda part: len(said & frozenset(terms(part))))
         quote = best if len(parts) == 1 or said & frozenset(terms(best)) else None
-        quote = quote if quote is None or len(quote) <= _QUOTE else quote[:_QUOTE]
+        quote = quote and shorten(quote, _QUOTE).removesuffix("…" if len(quote) > _QUOTE else "")
         found.setdefault(line.message.id, Evidence(source_id=line.message.id, quote=quote))
     return tuple(found.values())

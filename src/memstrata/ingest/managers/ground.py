@@ -82,7 +82,7 @@ def grounded(
 
 
 def _what(proposal: Proposal) -> str:
-    return f"{proposal.op} {proposal.record.name_of_kind} {proposal.record.heading()[:60]!r}"
+    return f"{proposal.op} {proposal.record.name_of_kind}"
 
 
 # ── whose it is ──────────────────────────────────────────────────────────────────────────────

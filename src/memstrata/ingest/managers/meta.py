@@ -20,6 +20,7 @@ from memstrata.ingest.managers.actions import (
     Routing,
     actions_schema,
     drafted,
+    numbers_in,
     routing_schema,
 )
 from memstrata.ingest.managers.prompts import prompt, version_of
@@ -168,10 +169,8 @@ def _share(item: JsonValue) -> tuple[str, list[int]]:
         return item.casefold().removesuffix("_memory"), []
     if not isinstance(item, dict):
         return "", []
-    given = item.get("from")
-    listed = given if isinstance(given, list) else [given]
-    numbers = [int(one) for one in listed if isinstance(one, int | float)]
-    return str(item.get("kind") or "").casefold().removesuffix("_memory"), numbers
+    kind = str(item.get("kind") or "").casefold().removesuffix("_memory")
+    return kind, numbers_in(item.get("from"))
 
 
 async def _manage(
@@ -182,8 +181,9 @@ async def _manage(
     numbers: Sequence[int],
     language: Language,
 ) -> Drafted:
-    """One manager's proposals from its share of the messages."""
+    """One manager's proposals from its share of the messages, which alone they may rest on."""
     own = known.of_kinds([kind])
+    share = replace(unit, lines=tuple(one for one in unit.lines if one.number in numbers))
     asked = Prompt(
         purpose=f"manage {kind}",
         system=prompt("manager", language, kind=kind, kinds=_hints([kind], language)),
@@ -192,7 +192,7 @@ async def _manage(
         max_tokens=_REPLY_TOKENS,
     )
     _, made = await obtain(
-        desk.model, asked, lambda text: _actions(text, unit, own, [kind], language), desk.meter
+        desk.model, asked, lambda text: _actions(text, share, own, [kind], language), desk.meter
     )
     return Drafted(_signed(made.proposals, version_of("manager", language)), made.refused)
 

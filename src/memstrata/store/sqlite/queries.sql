@@ -794,7 +794,8 @@ WHERE scope = :scope AND digest = :digest AND state <> 'undone' ORDER BY id DESC
 SELECT b.id, b.verb, b.actor, b.state, b.reason, b.attempts, b.created_at, b.finished_at,
     b.idempotency_key,
     (SELECT count(*) FROM messages m WHERE m.scope = b.scope AND m.batch_id = b.id),
-    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id)
+    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id),
+    b.request -> '$.refused'
 FROM batches b WHERE b.scope = :scope AND b.id = :id;
 
 -- name: batch_list
@@ -802,7 +803,8 @@ FROM batches b WHERE b.scope = :scope AND b.id = :id;
 SELECT b.id, b.verb, b.actor, b.state, b.reason, b.attempts, b.created_at, b.finished_at,
     b.idempotency_key,
     (SELECT count(*) FROM messages m WHERE m.scope = b.scope AND m.batch_id = b.id),
-    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id)
+    (SELECT count(*) FROM changes c WHERE c.scope = b.scope AND c.batch_id = b.id),
+    b.request -> '$.refused'
 FROM batches b
 WHERE b.scope = :scope AND b.id < :before
     AND (:state IS NULL OR b.state = :state)
@@ -850,8 +852,7 @@ SELECT verb, request, distilled, actor FROM batches WHERE scope = :scope AND id 
 -- Note that a batch's records are written, if it is still ours and they were not: 1 for good, 2 by
 -- the local rules until a model has read the messages that the request names as `unread`.
 UPDATE batches SET distilled = iif(:unread IS NULL, 1, 2),
-    request = iif(:unread IS NULL, json_remove(request, '$.unread'),
-        json_set(request, '$.unread', json(:unread)))
+    request = json_patch(request, json_object('unread', json(:unread), 'refused', json(:refused)))
 WHERE scope = :scope AND id = :id AND lease_owner = :owner AND distilled <> 1;
 
 -- name: batch_state
