@@ -10,7 +10,7 @@ import anyio.to_thread
 import numpy as np
 
 from memstrata.consolidate.batch import consolidate_batch
-from memstrata.errors import Conflict, ModelFailed
+from memstrata.errors import BudgetExceeded, Conflict, ModelFailed
 from memstrata.ingest.distil import distil
 from memstrata.models.base import Embedder
 from memstrata.models.spending import Meter
@@ -57,10 +57,10 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> str | None:
     try:
         # All that a batch brings is embedded at once: a remote model costs a round trip a call.
         failure = await distil(runtime, lease, meter)
-        await consolidate_batch(runtime, lease, meter)
+        left = await consolidate_batch(runtime, lease, meter)
         await _embed_pending(runtime, lease, meter)
         await keep_themes(runtime, lease.scope)
-    except (ModelFailed, Conflict) as error:
+    except (ModelFailed, BudgetExceeded, Conflict) as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now(), spent())
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -68,7 +68,7 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> str | None:
         raise
     else:
         state = "done" if failure is None else "failed"
-        reason = None if failure is None else str(failure)
+        reason = left if failure is None else str(failure)
         await runtime.store.finish(lease, state, reason, runtime.now(), spent())
     return lease.batch_id
 

@@ -361,6 +361,10 @@ class Store:
         """Write what consolidation made, as the leased batch or as one of its own."""
         return await self._write(derive.commit, lease, made, at, batch)
 
+    async def comparable(self, scope: Scope, model: int, ids: Collection[str]) -> derive.Comparable:
+        """The vectors of records, and the pairs of the scope that need not be judged again."""
+        return await self._read(derive.comparable, scope, model, ids)
+
     async def drop_orphans(self, scope: Scope) -> int:
         """Forget the entities that nothing mentions any more; how many."""
         return await self._write(derive.drop_orphans, scope)
@@ -375,9 +379,12 @@ class Store:
         """Whether records of these kinds are to be put into themes, or out of them."""
         return await self._read(themes.waits, scope, kinds)
 
-    async def with_themes(self, scope: Scope, at: int, work: Callable[[themes.ThemeRows], T]) -> T:
-        """Do some work on the themes of a scope in one transaction."""
-        return await self._write(lambda tx: work(themes.ThemeRows(tx, scope, at)))
+    async def with_themes(
+        self, scope: Scope, at: int, work: Callable[[themes.ThemeRows], T], *, reads: bool = False
+    ) -> T:
+        """Do some work on the themes of a scope in one transaction; or only look at them."""
+        operation = self._read if reads else self._write
+        return await operation(lambda tx: work(themes.ThemeRows(tx, scope, at)))
 
     async def list_themes(
         self, view: View, listing: views.Listing, parent: str | None

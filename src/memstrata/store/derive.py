@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from memstrata.errors import Conflict
 from memstrata.records import Change, JsonObject, Record, Scope
@@ -17,7 +20,21 @@ from memstrata.store.read import user_settings
 from memstrata.store.rows import dumps, record_from
 from memstrata.store.views import evidence_of
 
-__all__ = ["Due", "Made", "by_fingerprint", "commit", "drop_orphans", "due", "named_users"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Comparable",
+    "Due",
+    "Judged",
+    "Made",
+    "by_fingerprint",
+    "commit",
+    "comparable",
+    "drop_orphans",
+    "due",
+    "named_users",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,27 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """How a model judged two records in these versions; their ids are in order."""
+
+    one: str
+    other: str
+    one_version: int
+    other_version: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What is needed to find the pairs of records that a model should judge."""
+
+    vectors: dict[str, NDArray[np.float32]]
+    """The unit vector of each record that has one: the mean of its passages'."""
+    judged: dict[tuple[str, str], tuple[str, str]]
+    """By two ids in order, as what a pair was judged, and by which batch."""
+
+
+@dataclass(frozen=True, slots=True)
 class Made:
     """What came of consolidating."""
 
@@ -42,6 +80,7 @@ class Made:
     messages: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     """Ids of what it was made from; if any of it is gone meanwhile, it is void."""
+    judged: tuple[Judged, ...] = ()
 
 
 def due(tx: Tx, lease: Lease) -> Due:
@@ -87,7 +126,23 @@ def commit(tx: Tx, lease: Lease, made: Made, at: int, batch: NewBatch | None) ->
     else:
         add_batch(tx, lease.number, batch)
     _check_there(tx, lease.number, made)
+    rows = (asdict(one) for one in made.judged)
+    noted = {"scope": lease.number, "batch_id": batch.id}
+    tx.many("judged_put", ({**row, **noted} for row in rows))
     return carry_out(tx, lease.number, batch, made.writes)
+
+
+def comparable(tx: Tx, scope: Scope, model: int, ids: Collection[str]) -> Comparable:
+    """The vectors of these records, and all pairs of the scope that need not be judged again."""
+    number = find_scope(tx, scope)
+    asked = {"scope": number, "model": model, "ids": dumps(sorted(ids))}
+    found: dict[str, list[NDArray[np.float32]]] = {}
+    for record_id, blob in tx.rows("record_vectors", asked):
+        found.setdefault(record_id, []).append(np.frombuffer(blob, "<f2").astype(np.float32))
+    totals = {key: np.sum(parts, axis=0) for key, parts in found.items()}
+    units = {key: one / np.float32(np.sqrt(one @ one) or 1.0) for key, one in totals.items()}
+    rows = tx.rows("judged_known", {"scope": number})
+    return Comparable(units, {(str(one), str(other)): (v, b) for one, other, v, b in rows})
 
 
 def _check_there(tx: Tx, number: int, made: Made) -> None:

@@ -374,6 +374,7 @@ def _remove(tx: Tx, doomed: _Doomed) -> None:
     tx.run("erase_messages", {**scope, "ids": messages})
     tx.run("erase_records", {**scope, "ids": records})
     tx.run("erase_evidence_of", {**scope, "ids": records})
+    _uncompare(tx, doomed)
     tx.run("erase_secrets", {**scope, "ids": records})
     tx.run("erase_secret_marks", {**scope, "ids": records})
     for ids in (messages, records):
@@ -398,6 +399,20 @@ def _remove(tx: Tx, doomed: _Doomed) -> None:
         noted = dumps(again) if again else None
         tx.run("batch_request", {**scope, "id": batch_id, "request": noted})
     tx.run("scope_touch", {**scope, "stamp": stamp})
+
+
+def _uncompare(tx: Tx, doomed: _Doomed) -> None:
+    """Forget how records compare with others; what happened to those for it names them no more."""
+    scope = {"scope": doomed.number}
+    for change_id, reason in tx.rows("judged_reasons", {**scope, "ids": dumps(doomed.records)}):
+        told = reason
+        for record_id in doomed.records:
+            told = told.replace(record_id, "what was forgotten")
+        if told != reason:
+            tx.run("rewrite_reason", {**scope, "id": change_id, "reason": told})
+    compared = {**scope, "ids": dumps([*doomed.records, *doomed.rolled])}
+    tx.run("erase_judged", compared)
+    tx.run("erase_judged_after", compared)
 
 
 def _without(listed: str, gone: Collection[str]) -> str | None:

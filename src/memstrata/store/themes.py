@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "by_seq",
     "dissolve",
     "list_themes",
+    "membership",
     "rescan",
     "waits",
 ]
@@ -48,6 +50,18 @@ class Standing:
     """The sum of the members' unit vectors."""
     started_at: int
     ended_at: int
+    named: bytes | None = None
+    """The `membership` by which a model named it; None where rules did."""
+
+
+def membership(members: Mapping[str, int]) -> bytes:
+    """The members of a theme and the versions that count, packed: no id can be read from it."""
+    parts = [_mark(one) + members[one].to_bytes(8, "little") for one in sorted(members)]
+    return b"".join(parts)
+
+
+def _mark(record_id: str) -> bytes:
+    return hashlib.blake2b(record_id.encode(), digest_size=8).digest()
 
 
 class ThemeRows:
@@ -101,6 +115,11 @@ class ThemeRows:
         """Every theme."""
         return [_standing(row) for row in self._tx.rows("theme_all", self._own)]
 
+    def summary(self, theme: int) -> str:
+        """What the summary of a theme says."""
+        row = self._tx.one("theme_summary", {**self._own, "seq": theme})
+        return str(row[0]) if row else ""
+
     def versions_of(self, records: Collection[str]) -> dict[str, int]:
         """The version of each of these members."""
         asked = {**self._own, "ids": dumps(sorted(records))}
@@ -135,6 +154,7 @@ class ThemeRows:
                 "sum": theme.total.astype("<f4").tobytes(),
                 "started_at": theme.started_at,
                 "ended_at": theme.ended_at,
+                "named": theme.named,
                 "at": self._at,
             },
         )
@@ -199,7 +219,7 @@ def _unit(total: _Vector) -> _Vector:
 
 
 def _standing(row: Row) -> Standing:
-    seq, theme_id, level, parent, name, topics, size, total, started_at, ended_at = row
+    seq, theme_id, level, parent, name, topics, size, total, started_at, ended_at, named = row
     return Standing(
         seq=int(seq),
         id=str(theme_id),
@@ -211,6 +231,7 @@ def _standing(row: Row) -> Standing:
         total=np.frombuffer(total, "<f4"),
         started_at=int(started_at),
         ended_at=int(ended_at),
+        named=None if named is None else bytes(named),
     )
 
 
@@ -232,19 +253,24 @@ def rescan(tx: Tx, number: int, start: int = 0) -> None:
 
 
 def dissolve(tx: Tx, number: int, record_ids: Sequence[str]) -> bool:
-    """Drop the themes these records are in, whose names, summaries and vectors tell of them.
+    """Drop the themes these records are in, whose names, summaries and vectors tell of them, and
+    those that a model named when they were.
 
     What stays of their members finds its place anew when the next batch is worked off; whether
     there is anything of that kind.
     """
     asked = {"scope": number, "ids": dumps(list(record_ids))}
     rows = tx.rows("theme_of_records", asked)
+    gone = {_mark(record_id) for record_id in record_ids}
+    for seq, parent, named, first in tx.rows("theme_named", {"scope": number}):
+        if gone & {named[at : at + 8] for at in range(0, len(named), 16)}:
+            rows.append((seq, parent, first))
     if not rows:
         return False
     themes = {int(row[0]) for row in rows}
     # A parent is named after its children; those that stay are put under another.
     parents = {int(row[1]) for row in rows if row[1] is not None}
-    rescan(tx, number, min(int(row[2]) for row in rows))
+    rescan(tx, number, min((int(row[2]) for row in rows if row[2] is not None), default=0))
     _drop(tx, number, themes | parents)
     tx.run("theme_touch", {"scope": number, "stamp": reserve(tx, 1)})
     return True

@@ -1522,6 +1522,13 @@ SELECT 'costs of batches that are gone', c.batch_id FROM spending c
 WHERE c.scope = :scope AND c.batch_id > ''
     AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.scope = c.scope AND b.id = c.batch_id)
 UNION ALL
+SELECT 'comparisons of records that are gone', j.one || ' with ' || j.other FROM judged j
+WHERE j.scope = :scope AND (
+    NOT EXISTS (SELECT 1 FROM records r
+        WHERE r.scope = j.scope AND r.id = j.one AND r.version = j.one_version)
+    OR NOT EXISTS (SELECT 1 FROM records r
+        WHERE r.scope = j.scope AND r.id = j.other AND r.version = j.other_version))
+UNION ALL
 SELECT 'messages of an episode that is gone', m.id FROM messages m
 WHERE m.scope = :scope AND m.episode IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.scope = m.scope AND e.seq = m.episode)
@@ -1704,6 +1711,10 @@ SELECT 'changes', target_id FROM changes WHERE scope = :scope
 UNION ALL
 SELECT 'themes', record_id FROM theme_members WHERE scope = :scope
 UNION ALL
+SELECT 'comparisons', one FROM judged WHERE scope = :scope
+UNION ALL
+SELECT 'comparisons', other FROM judged WHERE scope = :scope
+UNION ALL
 SELECT 'secrets', record_id FROM secrets WHERE scope = :scope;
 
 -- name: verify_loaded
@@ -1719,6 +1730,52 @@ WHERE scope = :scope AND level = 0 ORDER BY seq;
 -- The index entries of some owners, in the order of their text.
 SELECT owner, seq, start, stop, header, terms FROM items INDEXED BY items_owner
 WHERE scope = :scope AND owner IN (SELECT value FROM json_each(:owners)) ORDER BY owner, seq;
+
+-- name: record_vectors
+-- The vectors of the passages of the open versions of records.
+SELECT r.id, v.vector FROM records r INDEXED BY records_open
+CROSS JOIN items i INDEXED BY items_owner ON i.scope = r.scope AND i.owner = r.seq
+CROSS JOIN vectors v ON v.scope = i.scope AND v.model = :model AND v.seq = i.seq
+WHERE r.scope = :scope AND r.closed_at IS NULL AND r.id IN (SELECT value FROM json_each(:ids));
+
+-- name: judged_known
+-- The pairs that were judged, both of whose records say what they said then, and stand.
+SELECT j.one, j.other, j.verdict, j.batch_id FROM judged j
+JOIN records a ON a.scope = j.scope AND a.id = j.one AND a.version = j.one_version
+JOIN records b ON b.scope = j.scope AND b.id = j.other AND b.version = j.other_version
+JOIN records c INDEXED BY records_open
+    ON c.scope = j.scope AND c.id = j.one AND c.closed_at IS NULL
+JOIN records d INDEXED BY records_open
+    ON d.scope = j.scope AND d.id = j.other AND d.closed_at IS NULL
+WHERE j.scope = :scope
+    AND c.title = a.title AND c.text = a.text AND c.fields = a.fields
+    AND d.title = b.title AND d.text = b.text AND d.fields = b.fields
+ORDER BY j.batch_id;
+
+-- name: judged_put
+-- Note how a pair of records was judged.
+INSERT INTO judged (scope, one, other, one_version, other_version, verdict, batch_id)
+VALUES (:scope, :one, :other, :one_version, :other_version, :verdict, :batch_id)
+ON CONFLICT (scope, one, other, batch_id) DO NOTHING;
+
+-- name: judged_reasons
+-- The reasons of changes by consolidations that compared one of these records with another.
+SELECT c.id, c.reason FROM changes c INDEXED BY changes_batch
+WHERE c.scope = :scope AND c.batch_id IN (
+    SELECT batch_id FROM judged
+    WHERE scope = :scope AND one IN (SELECT value FROM json_each(:ids))
+    UNION
+    SELECT batch_id FROM judged INDEXED BY judged_other
+    WHERE scope = :scope AND other IN (SELECT value FROM json_each(:ids)));
+
+-- name: erase_judged
+-- Forget how these records compare with those after them.
+DELETE FROM judged WHERE scope = :scope AND one IN (SELECT value FROM json_each(:ids));
+
+-- name: erase_judged_after
+-- Forget how these records compare with those before them.
+DELETE FROM judged INDEXED BY judged_other
+WHERE scope = :scope AND other IN (SELECT value FROM json_each(:ids));
 
 -- name: theme_state
 -- How far records are in their themes, when those last changed, and the model in use.
@@ -1760,8 +1817,19 @@ WHERE i.scope = :scope AND i.owner IN (SELECT value FROM json_each(:owners)) ORD
 
 -- name: theme_all
 -- Every theme of a scope.
-SELECT seq, id, level, parent, name, topics, size, sum, started_at, ended_at
+SELECT seq, id, level, parent, name, topics, size, sum, started_at, ended_at, named
 FROM themes WHERE scope = :scope ORDER BY seq;
+
+-- name: theme_summary
+-- What the summary of a theme says.
+SELECT summary FROM themes WHERE scope = :scope AND seq = :seq;
+
+-- name: theme_named
+-- The themes that a model has named, by whom, and the first version in each.
+SELECT t.seq, t.parent, t.named,
+    (SELECT min(f.seq) FROM theme_members f INDEXED BY theme_members_theme
+     WHERE f.scope = t.scope AND f.theme = t.seq)
+FROM themes t WHERE t.scope = :scope AND t.named IS NOT NULL;
 
 -- name: theme_sums
 -- The children of a theme, with what their centroids are made from.
@@ -1781,13 +1849,13 @@ WHERE scope = :scope AND record_id IN (SELECT value FROM json_each(:ids));
 -- name: theme_put
 -- Write a theme, or what has become of it.
 INSERT INTO themes (scope, seq, id, level, parent, name, summary, topics, size, sum, started_at,
-    ended_at, created_at, changed_at)
+    ended_at, created_at, changed_at, named)
 VALUES (:scope, :seq, :id, :level, NULL, :name, :summary, :topics, :size, :sum, :started_at,
-    :ended_at, :at, :at)
+    :ended_at, :at, :at, :named)
 ON CONFLICT (scope, seq) DO UPDATE SET
     name = excluded.name, summary = excluded.summary, topics = excluded.topics,
     size = excluded.size, sum = excluded.sum, started_at = excluded.started_at,
-    ended_at = excluded.ended_at, changed_at = excluded.changed_at;
+    ended_at = excluded.ended_at, changed_at = excluded.changed_at, named = excluded.named;
 
 -- name: theme_said
 -- When the first of what a record rests on was said.

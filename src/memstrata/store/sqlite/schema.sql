@@ -228,7 +228,9 @@ CREATE INDEX mentions_owner ON mentions (scope, owner);
 
 -- Groups of related records (level 0), and groups of those (level 1). All of it can be made anew
 -- from the records: `sum` is that of the members' unit vectors, float32, `topics` what the name was
--- chosen from. `seq` is its item in the index, where it is of level 0.
+-- chosen from. `seq` is its item in the index, where it is of level 0. `named` is null where rules
+-- gave the name, else the members by which a model did: per member, eight bytes of a hash of its id
+-- and the number of its version.
 CREATE TABLE themes (
     scope INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -244,6 +246,7 @@ CREATE TABLE themes (
     ended_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
+    named BLOB,
     PRIMARY KEY (scope, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX themes_id ON themes (scope, id);
@@ -261,6 +264,20 @@ CREATE TABLE theme_members (
     PRIMARY KEY (scope, record_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX theme_members_theme ON theme_members (scope, theme);
+
+-- Pairs of records, by id in order, that a consolidation has judged, as what and in which versions;
+-- while these say what they said then, no model judges them again.
+CREATE TABLE judged (
+    scope INTEGER NOT NULL,
+    one TEXT NOT NULL,
+    other TEXT NOT NULL,
+    one_version INTEGER NOT NULL,
+    other_version INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    batch_id TEXT NOT NULL,
+    PRIMARY KEY (scope, one, other, batch_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX judged_other ON judged (scope, other);
 
 -- One row per call that writes. A batch is leased by one process at a time. `brought` is how many
 -- messages it stored that nobody has had erased since, null where a dump brought it.
