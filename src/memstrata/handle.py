@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from memstrata.errors import InvalidInput
-from memstrata.records import Record, Scope
+from memstrata.errors import InvalidInput, StoreUnavailable
+from memstrata.models.base import close_embedder, interrupt
+from memstrata.models.language import close_models
+from memstrata.records import Ledger, Record, Scope
 from memstrata.runtime import Runtime, scope_of
 from memstrata.store.audit import Entry
 
@@ -50,6 +52,16 @@ class Bound:
             entry = Entry(self._runtime.now(), actor, "read", record.id, f"by {verb}")
             await self._runtime.store.note(owner, entry)
 
+    async def _note_cost(self, scope: Scope, spent: Ledger) -> list[str]:
+        """Keep what models have cost for reading; why that was not possible, if it was not."""
+        if not spent.models:
+            return []
+        try:
+            await self._runtime.store.spend(scope, spent)
+        except StoreUnavailable as error:
+            return [f"what it cost is not in the store's figures: {error}"]
+        return []
+
 
 class Handle(Bound):
     """Opened by `open_async` and closed once."""
@@ -73,6 +85,9 @@ class Handle(Bound):
         """Close the store; what is still waiting stays pending. On a scoped handle: nothing."""
         if self._bound is None and not self._runtime.closed:
             self._runtime.closed = True
+            interrupt(self._runtime.embedder)
             if self._runtime.background is not None:
                 await self._runtime.background.stop()
+            await close_models(self._runtime.llm)
+            close_embedder(self._runtime.embedder)
             await self._runtime.store.close()

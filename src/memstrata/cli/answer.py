@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstrata.cli.call import Call, zone_of
-from memstrata.cli.output import dim, indented, join, one_line, safe, shorten, stamp, write
+from memstrata.cli.output import dim, indented, join, one_line, safe, say, shorten, stamp, write
 from memstrata.cli.reading import read_text
 from memstrata.cli.recall import Now, Session
+from memstrata.errors import BudgetExceeded, ModelFailed
 
 if TYPE_CHECKING:
     from memstrata.answers import Answer, Citation
@@ -89,20 +91,30 @@ async def _converse(
     session = session or importlib.import_module("memstrata.runtime").new_id("chat")
     call.note("an empty line or Ctrl-D ends the conversation")
     turns: list[dict[str, str]] = []
-    while said := await anyio.to_thread.run_sync(_read_turn, abandon_on_cancel=True):
+    while said := await _turn(anyio):
         turns.append({"role": "user", "content": said})
-        answer = await memory.chat(turns[-_TURNS:], session_id=session, **asked)
+        try:
+            answer = await memory.chat(turns[-_TURNS:], session_id=session, **asked)
+        except (ModelFailed, BudgetExceeded) as error:
+            # What was said is not answered nor learned; the conversation need not end.
+            turns.pop()
+            say(f"error: {error}")
+            continue
         turns.append({"role": "assistant", "content": answer.text})
         write(_answer(answer, zone))
         _notes(call, answer)
 
 
-def _read_turn() -> str:
+async def _turn(anyio: Any) -> str:
     """What the person at the terminal says; nothing when they are done."""
-    try:
-        return input("> ").strip()
-    except EOFError:
-        return ""
+    typer.echo("> ", nl=False)
+    # A thread that waits for a line would keep Ctrl-C waiting for it, too. Elsewhere than on POSIX
+    # only sockets can be waited for.
+    if os.name == "posix":
+        await anyio.wait_readable(sys.stdin)
+        return sys.stdin.readline().strip()
+    line = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+    return line.strip()
 
 
 def _notes(call: Call, answer: Answer) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memstrata._version import __version__
-from memstrata.cli import answer, browse, operate, recall, remember, safety
+from memstrata.cli import answer, browse, measure, operate, recall, remember, safety
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
 
@@ -75,7 +75,7 @@ audit = typer.Typer(
     rich_markup_mode="rich",
 )
 bench = typer.Typer(
-    help="Measure recall, redaction and speed.", no_args_is_help=True, rich_markup_mode="rich"
+    help="Measure recall, answers, redaction, speed.", no_args_is_help=True, rich_markup_mode="rich"
 )
 
 for _name, _panel, _function in _COMMANDS:
@@ -99,6 +99,8 @@ bench.command("ablation")(shared(operate.bench_ablation))
 bench.command("redaction")(shared(operate.bench_redaction))
 bench.command("themes")(shared(operate.bench_themes))
 bench.command("tokens")(shared(operate.bench_tokens))
+bench.command("qa")(shared(measure.bench_qa))
+bench.command("extract")(shared(measure.bench_extract))
 bench.command("speed")(shared(operate.bench_speed))
 app.add_typer(bench, name="bench", rich_help_panel=_RUN)
 

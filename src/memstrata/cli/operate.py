@@ -17,6 +17,8 @@ from memstrata.cli.reading import read_text
 from memstrata.errors import MemstrataError
 
 __all__ = [
+    "Data",
+    "Out",
     "batches",
     "bench_ablation",
     "bench_locomo",
@@ -27,10 +29,12 @@ __all__ = [
     "bench_speed",
     "bench_themes",
     "bench_tokens",
+    "beside",
     "configure",
     "consolidate",
     "doctor",
     "dump",
+    "figures",
     "kinds",
     "load",
     "retry",
@@ -366,8 +370,8 @@ def _bench(
 ) -> None:
     """Run the benchmark of this name; what it measures with is loaded only now."""
     run = getattr(importlib.import_module(f"memstrata.bench.{name}"), f"run_{name}")
-    figures = run(data, out, call.settings.embedder, console=_beside(call), **settings)
-    _figures(call, figures)
+    made = run(data, out, call.settings.embedder, console=beside(call), **settings)
+    figures(call, made)
 
 
 def bench_speed(
@@ -388,22 +392,23 @@ def bench_speed(
     """Measure speed, size and memory on this machine."""
     speed = importlib.import_module("memstrata.bench.speed")
     plan = importlib.import_module("memstrata.bench.peer_mem0").Plan(threads=peer_threads)
-    figures = speed.run_speed(
+    made = speed.run_speed(
         out,
         call.settings.embedder,
         peer=peer,
         peer_env=peer_env,
         peer_plan=plan,
-        console=_beside(call),
+        console=beside(call),
     )
-    _figures(call, figures)
+    figures(call, made)
 
 
-def _beside(call: Call) -> object:
+def beside(call: Call) -> object:
     """Tables go to standard error when standard output is for JSON."""
     return importlib.import_module("rich.console").Console(stderr=call.options.json)
 
 
-def _figures(call: Call, figures: object) -> None:
+def figures(call: Call, made: object) -> None:
+    """As JSON, if that is wanted; the tables are printed already."""
     if call.options.json:
-        call.show(figures, str)
+        call.show(made, str)

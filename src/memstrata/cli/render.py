@@ -438,6 +438,7 @@ def consolidation(done: Consolidation) -> str:
     fewer, grouped = done.themes.get("fewer", 0), done.themes.get("moved", 0)
     parts = [
         (done.duplicates, plural(done.duplicates, "duplicate") + " retired"),
+        (done.contradictions, plural(done.contradictions, "contradiction") + " found"),
         (done.lapsed_plans, plural(done.lapsed_plans, "plan") + " over"),
         (done.digests, plural(done.digests, "digest") + " made"),
         (done.profile, "the profile made"),
@@ -448,7 +449,10 @@ def consolidation(done: Consolidation) -> str:
     ]
     told = join((text for count, text in parts if count), ", ")
     batch = f", as batch {done.batch_id}" if done.batch_id else ""
-    return f"{told}{batch}" if told else "there was nothing to tidy"
+    notes = [safe(f"note: {note}") for note in (done.reason, *done.notes) if note]
+    nothing = "nothing was changed" if notes else "there was nothing to tidy"
+    cost = [cost] if (cost := _cost(done.ledger)) else []
+    return "\n".join([f"{told}{batch}" if told else nothing, *notes, *cost])
 
 
 def erasure(done: ErasureReceipt) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memstrata.arguments import check_words
+from memstrata.memory.answer import Answering
 from memstrata.memory.browse import Browsing
 from memstrata.memory.operate import Operating
 from memstrata.memory.recall import Recalling
@@ -12,7 +13,7 @@ from memstrata.memory.vault import AsyncVault
 __all__ = ["AsyncMemory"]
 
 
-class AsyncMemory(Remembering, Recalling, Browsing, Operating):
+class AsyncMemory(Remembering, Recalling, Answering, Browsing, Operating):
     """One memory store, or one user's or agent's part of it (`scoped`).
 
     Every verb takes `user_id` and `agent_id`, which say whose memory it is about; a handle made

@@ -103,8 +103,10 @@ class Operating(Handle):
     ) -> Consolidation:
         """Tidy a scope: duplicates, plans whose time is over, digests, the profile, themes, pages.
 
-        A second call right after changes nothing. `undo` takes the batch back. `rebuild_themes`
-        lets every record find its theme anew.
+        A language model, if there is one, also compares what is said in other words, writes the
+        digests and the profile, and names themes; what it leaves undone is in `notes`. A second
+        call right after changes nothing. `undo` takes the batch back. `rebuild_themes` lets every
+        record find its theme anew.
         """
         scope = self._scope(user_id, agent_id)
         again = check_flag("rebuild_themes", rebuild_themes)

@@ -53,6 +53,11 @@ def _gain(value: object) -> float:
     return number
 
 
+def _weighing(value: contexts.Weighing) -> contexts.Weighing:
+    chosen: Any = value or ""
+    return check_choice("gate", chosen, contexts.Weighing)
+
+
 class Recalling(Handle):
     """Verbs that find what is remembered for a question."""
 
@@ -117,13 +122,17 @@ class Recalling(Handle):
         now: _When = None,
         select: Selection = "discounted",
         gain: float = GAIN,
+        rewrite: bool = False,
+        gate: contexts.Weighing = "share",
     ) -> Context:
         """What to put before a model for a question or a conversation, within a token budget.
 
         `str()` of it is the prompt text: a block per kind, each item with id, date, and trust, as
         data that cannot close its block. Of what is alike one is chosen, as `select` says, and
         something is added only while its share of the evidence, less what it repeats, is at least
-        `gain`; with 0 until the budget is full.
+        `gain`; with 0 until the budget is full. With `rewrite` a language model makes the last turn
+        a question that stands alone, with `gate="model"` it drafts answers to see what pays; where
+        it cannot, rules do and `notes` says so.
         """
         scope = self._scope(user_id, agent_id)
         zone = await self._runtime.zone_of(scope)
@@ -138,10 +147,13 @@ class Recalling(Handle):
                 now=moment("now", now, zone) or self._runtime.clock(),
                 how=cast("Selection", check_choices("select", [select], SELECTIONS)[0]),
                 gain=_gain(gain),
+                rewrite=check_flag("rewrite", rewrite),
+                gate=_weighing(gate),
             ),
         )
         await self._note_reads("context", scope, shown)
-        return built
+        notes = await self._note_cost(scope, built.ledger)
+        return built.model_copy(update={"notes": [*built.notes, *notes]}) if notes else built
 
     async def timeline(
         self,

@@ -7,33 +7,41 @@ and of those, down to the original words, what pays is put before the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import combinations
+from typing import Literal
 
 import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from memstrata.errors import BudgetExceeded, ModelFailed
 from memstrata.kinds import KINDS
+from memstrata.models.spending import Meter
 from memstrata.passages import limits_of
 from memstrata.recall.assemble import Dropped, assemble
 from memstrata.recall.find import Answer, find_planned, strata_for
 from memstrata.recall.find import Asked as Search
 from memstrata.recall.gate import GAIN, Gate, Offer, ShareGate, admit, shares
-from memstrata.recall.intent import Intent, read_intent
+from memstrata.recall.intent import Intent, read_intent, with_question
+from memstrata.recall.likelihood import LikelihoodGate
 from memstrata.recall.plan import make_plan
+from memstrata.recall.rewrite import rewrite
 from memstrata.recall.score import RELATED
 from memstrata.recall.select import Selection, redundancy, select
 from memstrata.recall.stands_alone import asks
-from memstrata.records import TRUST_RANK, Context, Evidence, Hit, Ledger, Record, Scope
+from memstrata.records import TRUST_RANK, Context, Evidence, Hit, Record, Results, Scope
 from memstrata.runtime import Recalled, Runtime, view_of
 from memstrata.store.items import STRATA
 from memstrata.store.views import Listing
 from memstrata.text.analyse import terms
 from memstrata.turns import said_by, texts_of
 
-__all__ = ["Asked", "build"]
+__all__ = ["UNRELATED", "Asked", "Gathered", "Weighing", "build", "gather"]
+
+Weighing = Literal["share", "model"]
+"""How it is decided what pays: by its share of the evidence, or by drafts of a model."""
 
 _POOL = 60
 """How many candidates representatives are chosen from."""
@@ -42,7 +50,7 @@ _TELLING = 0.5
 _OVERVIEW = frozenset(STRATA[name] for name in ("records", "episodes", "themes"))
 _THEMES, _MEMBERS = 5, 20
 """For an overview: how many themes, and how many of their records, join the candidates."""
-_SHORT, _UNRELATED = 12, 0.1
+_SHORT, UNRELATED = 12, 0.1
 """Of a question of at most so many words: the score below which a hit without any of them has
 nothing to do with it. The best hits of half of MADial-Bench's dialogues, which tell something
 rather than ask, are below it and right."""
@@ -62,15 +70,25 @@ class Asked:
     how: Selection = "discounted"
     gain: float = GAIN
     """The least gain for which something is added; 0 adds all there is."""
+    rewrite: bool = False
+    """Whether a model makes the last turn a question that stands alone."""
+    gate: Weighing = "share"
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+@dataclass(slots=True)
+class Gathered:
     """What is to be put before the model, the most important first, and what is not, and why."""
 
-    hits: list[Hit]
-    dropped: list[Dropped]
-    calls: int = 0
+    intent: Intent
+    alternatives: tuple[str, ...] = ()
+    """What was searched for beside the question."""
+    always: list[Hit] = field(default_factory=list[Hit])
+    """Core memory."""
+    hits: list[Hit] = field(default_factory=list[Hit])
+    dropped: list[Dropped] = field(default_factory=list[Dropped])
+    answerable: bool = False
+    confidence: float = 0.0
+    notes: list[str] = field(default_factory=list[str])
 
 
 async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, list[Record]]:
@@ -79,62 +97,140 @@ async def build(runtime: Runtime, scope: Scope, asked: Asked) -> tuple[Context, 
     Beside the prompt the records that stand in it.
     """
     started = anyio.current_time()
-    intent = read_intent(said_by(asked.query), now=asked.now, zone=asked.zone)
-    always = await _always(runtime, scope, asked)
-    chosen = _Chosen([], [])
-    if intent.question:
-        shown = {hit.id for hit in always}
-        chosen = await _chosen(runtime, scope, asked, intent, shown)
-        seen = runtime.recalled.setdefault(scope, Recalled())
-        seen.note(len(chosen.hits) + len(chosen.dropped), len(chosen.hits))
-    hits = [*always, *chosen.hits]
+    meter = Meter()
+    found = await gather(runtime, scope, asked, meter)
+    hits = [*found.always, *found.hits]
     count = limits_of(runtime.embedder).count
     made = assemble(
-        hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone, dropped=chosen.dropped
+        hits, max_tokens=asked.max_tokens, count=count, zone=asked.zone, dropped=found.dropped
     )
     inside = {item.id for item in made.items}
     shown = [hit.record for hit in hits if hit.record is not None and hit.id in inside]
-    spent = (anyio.current_time() - started) * 1000
     context = made.model_copy(
         update={
-            "topics": list(intent.topics),
-            "window": intent.window,
-            "ledger": Ledger(embedding_calls=chosen.calls, milliseconds=spent),
+            "topics": list(found.intent.topics),
+            "window": found.intent.window,
+            "ledger": meter.ledger((anyio.current_time() - started) * 1000),
+            "notes": found.notes,
         }
     )
     return context, shown
 
 
-async def _chosen(
-    runtime: Runtime, scope: Scope, asked: Asked, intent: Intent, shown: set[str]
-) -> _Chosen:
-    search = Search(
-        query=intent.question,
-        zone=asked.zone,
-        now=asked.now,
-        kinds=asked.kinds,
-        strata=_strata(asked, intent.question),
-        limit=_POOL,
-    )
-    answer = await find_planned(runtime, scope, search, vectors=True)
-    if not any(hit.score >= _UNRELATED for hit in answer.results) and search.strata == _OVERVIEW:
-        search = replace(search, strata=strata_for(None, None))
-        answer = await find_planned(runtime, scope, search, vectors=True)
+async def gather(runtime: Runtime, scope: Scope, asked: Asked, meter: Meter) -> Gathered:
+    """All that the last turns call for, before any budget."""
+    turns = said_by(asked.query)
+    found = Gathered(read_intent(turns, now=asked.now, zone=asked.zone))
+    if asked.rewrite and found.intent.question:
+        await _rewritten(runtime, asked, turns, found, meter)
+    found.always = await _always(runtime, scope, asked)
+    if found.intent.question:
+        await _choose(runtime, scope, asked, found, meter)
+        seen = runtime.recalled.setdefault(scope, Recalled())
+        seen.note(len(found.hits) + len(found.dropped), len(found.hits))
+    return found
+
+
+async def _rewritten(
+    runtime: Runtime,
+    asked: Asked,
+    turns: Sequence[tuple[str, str]],
+    found: Gathered,
+    meter: Meter,
+) -> None:
+    """Let the model say what to search for; where it cannot, the rules have said it."""
+    if runtime.llm is None:
+        found.notes.append("the question was made by rules: there is no language model")
+        return
+    try:
+        made = await rewrite(runtime.llm.chat, turns, now=asked.now, zone=asked.zone, meter=meter)
+    except (ModelFailed, BudgetExceeded) as error:
+        found.notes.append(f"the question was made by rules, for the model failed: {error}")
+        return
+    found.intent = with_question(found.intent, made.question, now=asked.now, zone=asked.zone)
+    found.alternatives = made.alternatives
+
+
+async def _choose(
+    runtime: Runtime, scope: Scope, asked: Asked, found: Gathered, meter: Meter
+) -> None:
+    question = found.intent.question
+    answer = await _searched(runtime, scope, asked, found, meter)
+    found.answerable, found.confidence = answer.results.answerable, answer.results.confidence
     said: set[str] = set() if isinstance(asked.query, str) else set(texts_of(asked.query))
+    shown = {hit.id for hit in found.always}
     hits = await _with_members(runtime, scope, list(answer.results))
-    found = [hit for hit in hits if hit.id not in shown and hit.text not in said]
+    fresh = [hit for hit in hits if hit.id not in shown and hit.text not in said]
     words = frozenset(one.term for one in answer.plan.words if one.weight >= _TELLING)
-    pool, others = _related(asked, intent.question, words, found)
+    pool, others = _related(asked, question, words, fresh)
     dropped = [Dropped(hit, "has nothing to do with it") for hit in others]
     likeness = _likeness(runtime, pool, answer)
     scores = np.array([hit.score for hit in pool], np.float64)
     order = select(scores, likeness, asked.how, terms=len(answer.plan.words))
-    gate = ShareGate(asked.gain)
-    taken = await _admitted(gate, intent.question, pool, order, scores, likeness, words)
-    kept = [at for at in order if at in taken]
+    gate = _gate(runtime, asked, found, meter)
+    taken = await _admitted(gate, question, pool, order, scores, likeness, words)
+    if isinstance(gate, LikelihoodGate) and gate.note:
+        found.notes.append(gate.note)
     rest = [at for at in order if at not in taken]
-    dropped = [Dropped(pool[at], _why(pool, likeness[at], taken)) for at in rest] + dropped
-    return _Chosen([pool[at] for at in kept], dropped, answer.results.ledger.embedding_calls)
+    found.hits = [pool[at] for at in order if at in taken]
+    found.dropped = [Dropped(pool[at], _why(pool, likeness[at], taken)) for at in rest] + dropped
+
+
+def _gate(runtime: Runtime, asked: Asked, found: Gathered, meter: Meter) -> Gate:
+    share = ShareGate(asked.gain)
+    if asked.gate == "share":
+        return share
+    if runtime.llm is None:
+        found.notes.append("evidence was weighed without the model: there is no language model")
+        return share
+    return LikelihoodGate(runtime.llm.chat, meter, share)
+
+
+async def _searched(
+    runtime: Runtime, scope: Scope, asked: Asked, found: Gathered, meter: Meter
+) -> Answer:
+    """What is found for the question, and for other words for it."""
+    question = found.intent.question
+    search = Search(
+        query=question,
+        zone=asked.zone,
+        now=asked.now,
+        kinds=asked.kinds,
+        strata=_strata(asked, question),
+        limit=_POOL,
+    )
+    answer = await _find(runtime, scope, search, meter)
+    if not any(hit.score >= UNRELATED for hit in answer.results) and search.strata == _OVERVIEW:
+        search = replace(search, strata=strata_for(None, None))
+        answer = await _find(runtime, scope, search, meter)
+    for other in found.alternatives:
+        also = await _find(runtime, scope, replace(search, query=other), meter)
+        answer = _both(answer, also)
+    found.notes += answer.results.notes
+    return answer
+
+
+async def _find(runtime: Runtime, scope: Scope, search: Search, meter: Meter) -> Answer:
+    answer = await find_planned(runtime, scope, search, vectors=True)
+    meter.embedding_calls += answer.results.ledger.embedding_calls
+    return answer
+
+
+def _both(one: Answer, other: Answer) -> Answer:
+    """The first answer, with what else the other one has found; of each hit the better score."""
+    best: dict[str, Hit] = {}
+    for hit in (*one.results, *other.results):
+        if hit.id not in best or best[hit.id].score < hit.score:
+            best[hit.id] = hit
+    hits = sorted(best.values(), key=lambda hit: -hit.score)[:_POOL]
+    surer = one.results if one.results.confidence >= other.results.confidence else other.results
+    results = Results(
+        hits=hits,
+        answerable=surer.answerable,
+        confidence=surer.confidence,
+        notes=one.results.notes,
+    )
+    return replace(one, results=results, vectors={**other.vectors, **one.vectors})
 
 
 def _related(
@@ -152,7 +248,7 @@ def _related(
     related = [
         hit
         for hit in found
-        if not short or hit.score >= _UNRELATED or words & frozenset(terms(hit.text))
+        if not short or hit.score >= UNRELATED or words & frozenset(terms(hit.text))
     ]
     if related and related[0].score < RELATED:
         related = related[:_FEW]

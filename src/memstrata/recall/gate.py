@@ -3,6 +3,7 @@
 A gate says what each item that is offered would gain, given what is taken already. Without a
 model it is the item's share of all the evidence there seems to be, less what it repeats: where
 one item stands out, the others gain little, and where many are equally good, each gains something.
+With one that gives log-probabilities it is what the item does to a draft answer (`likelihood`).
 """
 
 from __future__ import annotations
@@ -44,10 +45,14 @@ class Offer:
 
 
 class Gate(Protocol):
-    """Decides whether one more item pays. A gate with a model asks it here."""
+    """Decides whether one more item pays."""
 
     least: float
     """The gain from which an item is taken."""
+
+    async def look(self, question: str, stages: Sequence[Sequence[Offer]]) -> None:
+        """Told once all that will be offered, before any of it is."""
+        ...
 
     async def gain(self, question: str, taken: Sequence[Offer], offer: Offer) -> float:
         """What `offer` adds to an answer, beside what is taken."""
@@ -64,6 +69,9 @@ class ShareGate:
 
     def __init__(self, least: float = GAIN) -> None:
         self.least = least
+
+    async def look(self, question: str, stages: Sequence[Sequence[Offer]]) -> None:
+        """See `Gate.look`: nothing to prepare."""
 
     async def gain(self, question: str, taken: Sequence[Offer], offer: Offer) -> float:
         """See `Gate.gain`."""
@@ -92,6 +100,7 @@ async def admit(gate: Gate, question: str, stages: Sequence[Sequence[Offer]]) ->
     Where nothing pays by itself, as where very many say as little, the largest share does.
     """
     taken: list[Offer] = []
+    await gate.look(question, stages)
     for stage in stages:
         for offer in stage:
             if await gate.gain(question, taken, offer) >= gate.least:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from memstrata.recall.follow_up import Read, Talk, asking, note, read
@@ -16,7 +16,7 @@ from memstrata.text.analyse import fold, query_terms
 from memstrata.text.name_words import CALENDAR
 from memstrata.text.time import has_cue, resolve
 
-__all__ = ["Intent", "read_intent"]
+__all__ = ["Intent", "read_intent", "with_question"]
 
 _BACK = 12
 """How many turns before the last are read."""
@@ -87,6 +87,11 @@ def read_intent(
 
 
 _SAYS = re.compile(r"[^\W_]")
+
+
+def with_question(intent: Intent, question: str, *, now: datetime, zone: tzinfo) -> Intent:
+    """The same, to search for what somebody else made of the last turn."""
+    return replace(intent, question=question, window=_span(question, now, zone) or intent.window)
 
 
 def _listen(talk: Talk, before: Sequence[tuple[str, str]], role: str) -> Talk:

@@ -1,0 +1,1 @@
+"""The chat agent: questions answered from memory, with a model that searches, or without one."""
