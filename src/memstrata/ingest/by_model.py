@@ -178,8 +178,10 @@ class _Reader:
         except (ModelFailed, BudgetExceeded) as error:
             return error
         held = grounded(reading.proposals, rules, unit, found, self.user)
-        refused = (*reading.refused, *held.refused)
-        return replace(reading, proposals=held.proposals, refused=refused)
+        # Where nothing holds and the rules read a fact, the model has overlooked it: they write
+        # nothing that is not there in so many words.
+        proposals = held.proposals or tuple(rules)
+        return replace(reading, proposals=proposals, refused=(*reading.refused, *held.refused))
 
 
 def _take(written: Written, call: _Call, outcome: Reading | MemstrataError) -> None:
@@ -222,10 +224,10 @@ def _with_documents(
     The rules find where a document begins and ends; what it is called, and what it says in short, a
     model tells better.
     """
-    kept = [one for one in proposals if not isinstance(one.record, Resource)]
+    kept = [one for one in proposals if not _is_document(one)]
     named: dict[str, list[Proposal]] = {}
     for one in proposals:
-        if isinstance(one.record, Resource) and not one.provisional:
+        if _is_document(one) and not one.provisional:
             named.setdefault(one.evidence[0].source_id, []).append(one)
     found: dict[str, list[Proposal]] = {}
     for rule in local:
@@ -240,6 +242,11 @@ def _with_documents(
         else:
             kept += rules or models[:1]
     return sorted(kept, key=lambda one: one.said_at)
+
+
+def _is_document(proposal: Proposal) -> bool:
+    """Whether it brings a document; one that is known may be meant otherwise too."""
+    return isinstance(proposal.record, Resource) and proposal.op not in ("support", "retire")
 
 
 def _called(rule: Proposal, model: Proposal) -> Proposal:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
-from typing import TypeVar
 
-import anyio
 import anyio.to_thread
 
 from memstrata.errors import Conflict, MemstrataError
 from memstrata.ingest import entities, local
 from memstrata.ingest.by_model import Written, by_model
+from memstrata.ingest.held import held
 from memstrata.ingest.narrate import narrate
 from memstrata.ingest.proposals import Proposal
 from memstrata.ingest.provisional import MARK, PREFIX, TakenBack, take_back
@@ -33,13 +32,9 @@ from memstrata.text.names import names
 
 __all__ = ["distil", "writes_for"]
 
-T = TypeVar("T")
-
 _TRIES = 3
-_RENEW_SECONDS = 10
 _MOST_REFUSED = 50
 """How many refused proposals are noted with a batch."""
-_LEASE_MICROS = 60 * 1_000_000
 
 
 async def distil(runtime: Runtime, lease: Lease, meter: Meter) -> MemstrataError | None:
@@ -72,34 +67,11 @@ async def _proposed(runtime: Runtime, lease: Lease, material: Material, meter: M
     if runtime.llm is None:
         return Written(local)
     reading = partial(by_model, runtime, lease, material, zone, local, meter)
-    return await _held(runtime, lease, reading)
+    return await held(runtime, lease, reading)
 
 
 def _zone(runtime: Runtime, material: Material) -> tzinfo:
     return zone_named(material.timezone) if material.timezone else runtime.zone
-
-
-async def _held(runtime: Runtime, lease: Lease, call: Callable[[], Awaitable[T]]) -> T:
-    """What a call gives; the lease is kept while a model is asked, however long it takes."""
-    results: list[T] = []
-    failed: list[MemstrataError] = []
-    async with anyio.create_task_group() as group:
-        group.start_soon(_renewed, runtime, lease)
-        try:
-            results.append(await call())
-        except MemstrataError as error:
-            failed.append(error)  # raised out here it would come as a group
-        group.cancel_scope.cancel()
-    for error in failed:
-        raise error
-    return results[0]
-
-
-async def _renewed(runtime: Runtime, lease: Lease) -> None:
-    while True:
-        await anyio.sleep(_RENEW_SECONDS)
-        if not await runtime.store.renew(lease, runtime.now() + _LEASE_MICROS):
-            return  # another process has it: what comes of this is not written
 
 
 async def _attempt(runtime: Runtime, lease: Lease, material: Material, written: Written) -> None:

@@ -123,7 +123,7 @@ async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change])
     """These changes and all that build on them, oldest first.
 
     A later change brings the rest of its batch with it: one fact's end is another's beginning. What
-    a consolidation did to other records stays.
+    a consolidation did to other records stays, but for one that is named in its reason.
     """
     view = view_of(scope)
     logs: dict[str, list[Change]] = {}
@@ -139,9 +139,11 @@ async def _with_later(runtime: Runtime, scope: Scope, changes: Sequence[Change])
             if later.id not in taken:
                 batch = await runtime.store.changes(view, later.batch_id)
                 whole = [c for _, c in batch if _versioned(c) and c.id not in taken]
-                fresh = [later] if later.actor == _TIDYING else whole
-                taken.update({c.id: c for c in fresh})
-                waiting += fresh
+                if later.actor == _TIDYING:
+                    # But for the one that it was compared with: its end is the other's beginning.
+                    whole = [c for c in whole if c.id == later.id or c.target_id in later.reason]
+                taken.update({c.id: c for c in whole})
+                waiting += whole
     return sorted(taken.values(), key=_place)
 
 

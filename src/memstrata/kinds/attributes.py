@@ -15,6 +15,7 @@ __all__ = [
     "Attribute",
     "Language",
     "canonical",
+    "denies",
     "find",
     "statement",
 ]
@@ -252,6 +253,12 @@ _DENIED = frozenset(
         "doesnt_like",
     ]
 )
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|without|nothing|nobody|cannot|lacks?|avoids?|refuses?|"
+    r"dislikes?|hates?|detests?|loathes?|stopped|quit|against|unable|former(?:ly)?|no longer)\b"
+    r"|n['’]t\b|不|没|无|未|非|讨厌|反感|戒",
+    re.IGNORECASE,
+)
 _KEY = re.compile(r"[\s\-./]+")
 
 
@@ -268,6 +275,11 @@ def canonical(name: str) -> tuple[str, bool]:
     if key.startswith("favorite_"):
         key = FAVOURITE + key.removeprefix("favorite_")
     return key, True
+
+
+def denies(sentence: str) -> bool:
+    """Whether a sentence has a word by which it may say that something is not so."""
+    return _DENIAL.search(sentence) is not None
 
 
 def find(name: str) -> Attribute | None:

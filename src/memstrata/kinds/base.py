@@ -98,6 +98,9 @@ class KindModel(BaseModel):
     needs: ClassVar[tuple[str, ...]] = ()
     """Those of them without which there is nothing to keep."""
 
+    rarity: ClassVar[int] = 0
+    """The larger, the seldomer conversations hold something of the kind."""
+
     half_life: ClassVar[float | None] = None
     """Days in which half of a record fades from rankings; None for what does not fade."""
     themed: ClassVar[bool] = True
@@ -127,6 +130,11 @@ class KindModel(BaseModel):
         return self.model_dump(mode="json", include=set(self.own_fields()), exclude_none=True)
 
     @classmethod
+    def may_be_in(cls, text: str) -> bool:
+        """Whether a text may hold something of the kind: what surely holds none is not asked."""
+        return True
+
+    @classmethod
     def drafted(cls, stated: Stated) -> Self:
         """A record of what a manager stated; `ValueError` says what it lacks, in words for it."""
         raise NotImplementedError
@@ -145,6 +153,10 @@ class KindModel(BaseModel):
     def body(self) -> str:
         """The text that is shown and indexed."""
         raise NotImplementedError
+
+    def parts(self) -> list[str]:
+        """The statements it is made of, each of which must rest on its evidence."""
+        return [self.body()]
 
     def whose(self) -> str | None:
         """Whose fact or deed it is, None where that is nobody's."""

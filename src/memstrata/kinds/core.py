@@ -27,6 +27,7 @@ class Core(KindModel):
     themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update replaces the value, within the limit; one block per label"
     always: ClassVar[bool] = True
+    rarity: ClassVar[int] = 3
     hint: ClassVar[Mapping[Language, str]] = {
         "en": "core: what matters in every conversation, said by the user: their name, how the "
         'assistant should behave. "label": human (about the user) or persona (about the '

@@ -30,6 +30,7 @@ class Episodic(KindModel):
     half_life: ClassVar[float | None] = 365.0
     rule: ClassVar[str] = "an update corrects this event; later events never overwrite earlier ones"
 
+    rarity: ClassVar[int] = 1
     hint: ClassVar[Mapping[Language, str]] = {
         "en": 'episodic: what happened, or is planned. "summary": one whole sentence that names '
         'who did what; "actor": who; "when": the date; "plan": true for what is still to come; '

@@ -14,6 +14,13 @@ from memstrata.records import JsonObject
 
 __all__ = ["Procedural", "Step"]
 
+_STEPS = re.compile(
+    r"\b(?:first|then|next|after(?:wards| that)|finally|steps?|how to|before you|instructions?|"
+    r"procedure|recipe|to do this|make sure)\b|(?:^|\s)\d{1,2}[.)]\s|^\s*[-*•]\s"
+    r"|首先|然后|步骤|接着|最后|先.{1,30}再|流程|怎么做|第[一二三]步|[1-9]、",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Words and signs one of which stands wherever steps are told."""
 _NUMBER = re.compile(r"\A\s*(?:step\s*)?\d{1,2}\s*[.):、：]\s*(?=\S)", re.IGNORECASE)
 
 
@@ -42,6 +49,7 @@ class Procedural(KindModel):
     block: ClassVar[str] = "procedural_memory"
     rule: ClassVar[str] = "an update makes a new version"
 
+    rarity: ClassVar[int] = 2
     hint: ClassVar[Mapping[Language, str]] = {
         "en": 'procedural: how something is done, in steps that will be repeated. "summary": what '
         'it is for; "steps": the instructions in order, each a short sentence; "entry_type": '
@@ -62,6 +70,10 @@ class Procedural(KindModel):
     steps: list[Step] = Field(default_factory=list[Step])
 
     @classmethod
+    def may_be_in(cls, text: str) -> bool:
+        return bool(_STEPS.search(text))
+
+    @classmethod
     def drafted(cls, stated: Stated) -> Self:
         given = stated.fields.get("steps")
         steps = [_step(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
@@ -75,6 +87,9 @@ class Procedural(KindModel):
             entry_type=sort if sort in ("guide", "script") else "workflow",
             steps=kept,
         )
+
+    def parts(self) -> list[str]:
+        return [self.summary, *(step.instruction for step in self.steps)]
 
     def heading(self) -> str:
         return self.title or self.summary

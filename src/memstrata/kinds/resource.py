@@ -31,6 +31,7 @@ class Resource(KindModel):
         "an update with other content makes a new version; the same content changes nothing"
     )
 
+    rarity: ClassVar[int] = 5
     hint: ClassVar[Mapping[Language, str]] = {
         "en": "resource: a document, list, code or transcript that stands in a message. It is kept "
         'whole by itself: give only a "title", a "summary" of one or two sentences, and '
@@ -49,6 +50,10 @@ class Resource(KindModel):
     summary: str | None = None
     resource_type: str = "document"
     content: str = Field(min_length=1)
+
+    @classmethod
+    def may_be_in(cls, text: str) -> bool:
+        return len(text) >= _LEAST
 
     @classmethod
     def drafted(cls, stated: Stated) -> Self:

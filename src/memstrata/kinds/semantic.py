@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue
 
-from memstrata.kinds.attributes import Language, canonical, find, statement
+from memstrata.kinds.attributes import Language, canonical, denies, find, statement
 from memstrata.kinds.base import TEXT, KindModel, Revision, Stated, text_of
 from memstrata.records import JsonObject, Record, micros
 from memstrata.text.analyse import fold
@@ -47,26 +47,26 @@ class Semantic(KindModel):
 
     hint: ClassVar[Mapping[Language, str]] = {
         "en": "semantic: a lasting fact: a taste, home, work, relation, possession, opinion, habit "
-        'or concept. "name": one whole sentence; "subject": user, or the name of the person or '
-        'thing it is about; "attribute": a short key, one of these where it fits: name, lives_in, '
-        "works_at, works_as, likes, allergic_to, diet, has, has_pet, owns, uses, wants, "
-        'married_to, birthday, favourite_…; "value": a few words; "polarity": false if it says '
-        "what is not so (dislikes fish: likes, fish, false).",
-        "zh": "semantic：长期成立的事实：喜好、住处、工作、关系、拥有、看法、习惯、概念。name："
-        "一句完整的话；subject：user，或所说的人或物的名字；attribute：简短的英文键，尽量用：name、"
-        "lives_in、works_at、works_as、likes、allergic_to、diet、has、has_pet、owns、uses、wants、"
-        "married_to、birthday、favourite_…；value：几个字；polarity：否定的事实写 false（不喜欢鱼："
-        "likes、鱼、false）。",
+        'or concept. "sentence": the fact as one whole sentence; "subject": user, or the name of '
+        'the person or thing it is about; "attribute": a short key, one of these where it fits: '
+        "name, lives_in, works_at, works_as, likes, allergic_to, diet, has, has_pet, owns, uses, "
+        'wants, married_to, birthday, favourite_…; "value": a few words; "negated": true only if '
+        "the sentence says that it is not so (dislikes fish: likes, fish, true).",
+        "zh": "semantic：长期成立的事实：喜好、住处、工作、关系、拥有、看法、习惯、概念。sentence："
+        "把事实写成一句完整的话；subject：user，或所说的人或物的名字；attribute：简短的英文键，尽量"
+        "用：name、lives_in、works_at、works_as、likes、allergic_to、diet、has、has_pet、owns、"
+        "uses、wants、married_to、birthday、favourite_…；value：几个字；negated：只有否定的事实才"
+        "写 true（不喜欢鱼：likes、鱼、true）。",
     }
     draft: ClassVar[Mapping[str, JsonObject]] = {
-        "name": TEXT,
+        "sentence": TEXT,
         "subject": TEXT,
         "attribute": TEXT,
         "value": TEXT,
-        "polarity": {"type": "boolean"},
+        "negated": {"type": "boolean"},
         "details": TEXT,
     }
-    needs: ClassVar[tuple[str, ...]] = ("name", "subject", "attribute", "value")
+    needs: ClassVar[tuple[str, ...]] = ("sentence", "subject", "attribute", "value")
 
     kind: Literal["semantic"] = "semantic"
     name: str = Field(min_length=1)
@@ -81,16 +81,19 @@ class Semantic(KindModel):
 
     @classmethod
     def drafted(cls, stated: Stated) -> Self:
-        given = {key: text_of(stated.fields.get(key)) for key in cls.draft}
-        attribute, affirmed = canonical(given["attribute"] or "")
-        polarity = affirmed == (stated.fields.get("polarity") is not False)
+        given = {key: text_of(stated.fields.get(key)) for key in (*cls.draft, "name")}
         subject, value = given["subject"], given["value"]
-        name = given["name"]
-        if name is None and subject and attribute and value:
-            name = statement(subject, attribute, value, polarity, stated.language)
-        if name is None:
-            raise ValueError('semantic needs a "name": one whole sentence')
+        name = given["sentence"] or given["name"]
+        attribute, affirmed = canonical(given["attribute"] or "")
+        denied = stated.fields.get("negated") is True or stated.fields.get("polarity") is False
+        if denied and name and not denies(name):
+            denied = False  # small models deny at random; what is not so is said in words
+        polarity = affirmed != denied
         whole = bool(subject and attribute and value)
+        if whole and (name is None or name.casefold() == (subject or "").casefold()):
+            name = statement(subject or "", attribute, value or "", polarity, stated.language)
+        if name is None:
+            raise ValueError('semantic needs a "sentence" that says the whole fact')
         return cls(
             name=name,
             details=given["details"],

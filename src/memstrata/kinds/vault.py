@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -14,6 +15,8 @@ from memstrata.records import JsonObject, Record
 
 __all__ = ["Vault"]
 
+_REACHED = re.compile(r"@|://|\bwww\.|\d{3}")
+"""What an address, a link or a number has in it."""
 _READABLE = frozenset({"contact", "bookmark"})
 
 
@@ -27,6 +30,7 @@ class Vault(KindModel):
     themed: ClassVar[bool] = False
     rule: ClassVar[str] = "an update makes a new version; rotation destroys the old secret"
 
+    rarity: ClassVar[int] = 4
     hint: ClassVar[Mapping[Language, str]] = {
         "en": 'vault: a contact or a bookmark. "entry_type": contact or bookmark; "caption": whose '
         'or what it is; "secret": the number, address or link, word for word. Passwords and keys '
@@ -48,6 +52,10 @@ class Vault(KindModel):
     secret: Annotated[str, StringConstraints(strip_whitespace=False)] | None = None
     sealed: Literal[True] | None = None
     """Whether the secret is kept apart, sealed; set by memstrata."""
+
+    @classmethod
+    def may_be_in(cls, text: str) -> bool:
+        return bool(_REACHED.search(text))
 
     @classmethod
     def drafted(cls, stated: Stated) -> Self:

@@ -23,7 +23,7 @@ from memstrata.ingest.narrate import sentences
 from memstrata.ingest.proposals import Proposal
 from memstrata.ingest.standing import restore
 from memstrata.kinds import KINDS, KindModel, Semantic, Stated, explain, kind_of, text_of
-from memstrata.kinds.attributes import Language
+from memstrata.kinds.attributes import Language, find
 from memstrata.records import TRUST_RANK, Evidence, JsonObject, Record, Trust
 from memstrata.text.analyse import repair, terms
 from memstrata.text.clean import shorten
@@ -79,12 +79,14 @@ class Routing(BaseModel):
     kinds: list[JsonValue] = Field(max_length=50)
 
 
-def actions_schema(kinds: Sequence[str], numbers: int, *, told: bool) -> JsonObject:
+def actions_schema(
+    kinds: Sequence[str], numbers: int, aliases: Sequence[str], *, told: bool
+) -> JsonObject:
     """The JSON schema of `Actions` for some kinds; `told` asks for title and summary."""
-    forms: list[JsonValue] = [_form(kind, numbers) for kind in kinds]
+    forms: list[JsonValue] = [_form(kind, numbers, aliases) for kind in kinds]
     items: JsonObject = {"anyOf": forms} if len(forms) > 1 else cast("JsonObject", forms[0])
     memories: JsonObject = {"type": "array", "items": items, "maxItems": 40}
-    return _object({**(_told() if told else {}), "memories": memories})
+    return _object({"memories": memories, **(_told() if told else {})})
 
 
 def routing_schema(kinds: Sequence[str], numbers: int) -> JsonObject:
@@ -106,21 +108,23 @@ def _numbers(most: int) -> JsonObject:
     }
 
 
-def _form(kind: str, numbers: int) -> JsonObject:
+def _form(kind: str, numbers: int, aliases: Sequence[str]) -> JsonObject:
+    """Where nothing is known that could be meant, only new memories can be written."""
     model = KINDS[kind]
+    ops = sorted(set(_OPS.values())) if aliases else ["create"]
     always: JsonObject = {
         "kind": {"type": "string", "const": kind},
-        "op": {"type": "string", "enum": [*sorted(set(_OPS.values()))]},
+        "op": {"type": "string", "enum": [*ops]},
         "from": _numbers(numbers),
     }
+    target: JsonObject = {"target": {"type": "string", "enum": [*aliases]}} if aliases else {}
     optional: JsonObject = {
-        "target": {"type": "string"},
         "when": {"type": "string"},
         "until": {"type": "string"},
         "confidence": {"type": "number"},
     }
     required = [*always, *model.needs]
-    return _object({**always, **model.draft, **optional}, required)
+    return _object({**always, **target, **model.draft, **optional}, required)
 
 
 def _object(properties: JsonObject, required: Sequence[str] | None = None) -> JsonObject:
@@ -215,9 +219,15 @@ class _Reader:
     def _form(
         self, op: Op, record: KindModel, target: Record | None
     ) -> Literal["create", "supersede", "correct", "revise"]:
-        """Of another kind than its target a memory stands beside it."""
+        """Of another kind than its target a memory stands beside it.
+
+        Where there may be several values, nothing says which a correction without target means.
+        """
         if target is not None and target.kind != record.name_of_kind:
             return "create"
+        if op == "correct" and target is None and isinstance(record, Semantic):
+            attribute = find(record.attribute or "")
+            return "correct" if attribute and attribute.exclusive else "create"
         return op if op in ("supersede", "correct", "revise") else "create"
 
     def _op(self, item: Mapping[str, JsonValue]) -> Op:
@@ -274,7 +284,7 @@ class _Reader:
         }
         words = " ".join(line.text for line in lines)
         until = interval_of(item.get("until"), said_at, self.zone)
-        text = str(given.get("summary") or given.get("name") or words)
+        text = str(given.get("summary") or given.get("sentence") or words)
         span = self._when(item, lines, text, until)
         stated = Stated(
             fields=given,

@@ -44,12 +44,12 @@ def interval_of(value: Any, said_at: datetime, zone: tzinfo) -> tuple[datetime, 
 
 
 def _calendar(found: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
-    year, month, day = (int(part) if part else None for part in found.groups())
-    assert year is not None
-    start = datetime(year, month or 1, day or 1, tzinfo=zone)
-    if day is not None:
+    # 2026-05-00 is how some write that they do not know the day.
+    year, month, day = (int(part or 0) for part in found.groups())
+    start = datetime(year, month or 1, (month and day) or 1, tzinfo=zone)
+    if month and day:
         return start, start + timedelta(days=1)
-    if month is not None:
+    if month:
         return start, start + timedelta(days=monthrange(year, month)[1])
     return start, datetime(year + 1, 1, 1, tzinfo=zone)
 

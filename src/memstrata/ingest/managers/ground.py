@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from memstrata.ingest.managers.denial import denies
 from memstrata.ingest.managers.units import Unit
-from memstrata.ingest.narrate import sentences
 from memstrata.ingest.proposals import Proposal
 from memstrata.ingest.statements import USER_NAMES, opposed, same_value
-from memstrata.kinds import KindModel, Semantic
+from memstrata.kinds import Core, Episodic, KindModel, Semantic
 from memstrata.records import Evidence, Message, Record
 from memstrata.text.analyse import fold, terms
 from memstrata.text.lexicon import HAN_STOP_WORDS, STOP_WORDS
@@ -30,14 +30,9 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something is other than before."""
-_ENDED = re.compile(
-    r"\b(?:no longer|not|never|any ?more|used to|stopp?ed|quit|gave up|given up|ended|over|cancel"
-    r"\w*|left|leave|sold|lost|broke|finished|done with|without|wrong|forget|delete|remove|"
-    r"called off|died|closed|hate|dislike|can(?:no|')t|won't|don't|doesn't|didn't|isn't)\b"
-    r"|n['’]t\b|不|没|别|停|取消|离开|卖|丢|结束|忘|错|删|辞|分手|去世|讨厌",
-    re.IGNORECASE,
-)
-"""Words by which something may be said to be over, or not so."""
+_READ = 2000
+_ENOUGH = 3
+"""Telling words of a statement none of which was said, from which on it is invented."""
 _BESIDE = re.compile(
     r"\b(?:also|as well|too|in addition|besides|another|second|part[- ]time|on the side)\b"
     r"|也|还|另外|同时|兼|此外",
@@ -67,18 +62,22 @@ def grounded(
     `user` what the user is called, folded.
     """
     held: list[Proposal] = []
+    dropped: list[Proposal] = []
     refused: list[str] = []
     messages = {message.id: message for message in unit.messages}
     by_id = {record.id: record for record in known}
+    around = (*(one.content for one in unit.before), *(record.text for record in known))
+    context = frozenset(term for text in around for term in terms(text[:_READ]))
     for proposal in proposals:
         said = _named(proposal, messages, user)
         rule = next((one for one in local if _same_but_whose(said, one)), None)
         said = replace(said, record=rule.record) if rule is not None else said
-        if why := _unsound(said, messages, by_id):
+        if why := _unsound(said, messages, by_id, context, user):
             refused.append(f"{_what(said)}: {why}")
+            dropped += [said] if said.op == "retire" else []
         else:
             held.append(_weighed(said))
-    return _completed(held, refused, local, unit)
+    return Grounded(tuple(_completed(held, dropped, local, unit)), tuple(refused))
 
 
 def _what(proposal: Proposal) -> str:
@@ -88,22 +87,24 @@ def _what(proposal: Proposal) -> str:
 # ── whose it is ──────────────────────────────────────────────────────────────────────────────
 
 _SELF = frozenset({"i", "me", "my", "myself", "self", "speaker", "我", "本人", "自己"}) | USER_NAMES
-_ASSISTANTS = frozenset({"assistant", "agent", "ai", "助手", "助理"})
+_USER = re.compile(r"\W*(?:(?:the )?user\b|I\b|用户|我)", re.IGNORECASE)
 
 
 def _named(proposal: Proposal, messages: dict[str, Message], user: frozenset[str]) -> Proposal:
     """The proposal about whom it is about, by the name that memory uses."""
     record = proposal.record
-    if not isinstance(record, Semantic) or record.subject is None:
+    about = record.whose()
+    if not isinstance(record, Semantic | Episodic) or about is None:
         return proposal
-    subject = fold(record.subject).strip()
+    subject = fold(about).strip()
     if subject in _SELF or subject in user:
         speakers = [messages[e.source_id] for e in proposal.evidence if e.source_id in messages]
         names = {message.name for message in speakers}
         whose = names.pop() if len(names) == 1 else None
         alone = whose is None or fold(whose) in user
         named = "user" if alone or subject in user else whose
-        record = record.model_copy(update={"subject": named or "user"})
+        field = "subject" if isinstance(record, Semantic) else "actor"
+        record = record.model_copy(update={field: named or "user"})
         return replace(proposal, record=record)
     return proposal
 
@@ -129,7 +130,11 @@ def _same_but_whose(proposal: Proposal, rule: Proposal) -> bool:
 
 
 def _unsound(
-    proposal: Proposal, messages: dict[str, Message], known: dict[str, Record]
+    proposal: Proposal,
+    messages: dict[str, Message],
+    known: dict[str, Record],
+    context: frozenset[str],
+    user: frozenset[str],
 ) -> str | None:
     """Why a proposal does not hold."""
     speakers = [messages[e.source_id] for e in proposal.evidence if e.source_id in messages]
@@ -137,33 +142,61 @@ def _unsound(
         return "it rests on no message"
     if proposal.op == "support":
         return None
-    if _about_user(proposal.record) and not any(_is_a_person(one) for one in speakers):
+    people = [one for one in speakers if _is_a_person(one)]
+    if _about_user(proposal.record) and not _owned(proposal.record, speakers, people):
         return "an assistant, a tool or a page says so, and not the user"
+    if isinstance(proposal.record, Core) and not any(_is_alone(one, user) for one in people):
+        return "who says so is not known to be the user"
+    if proposal.op != "retire" and _invented(proposal.record, speakers, context):
+        return "nothing that was said tells of it"
     if proposal.op == "retire":
         target = known.get(proposal.target or "")
-        if target is None or not _denies(proposal, speakers, target):
+        said = people if _about_user(proposal.record) else speakers
+        if target is None or not denies([one.content for one in said], target):
             return "nothing that was said ends it"
     return None
 
 
+def _owned(record: KindModel, speakers: Sequence[Message], people: Sequence[Message]) -> bool:
+    """Whether the user's words bear it out, if only by taking up what another said before."""
+    last = max((one.occurred_at for one in people), default=None)
+    if last is None:
+        return False
+    value = record.value if isinstance(record, Semantic) else None
+    keys = _telling(value or record.body())
+    others = [one for one in speakers if one not in people and keys & frozenset(terms(one.content))]
+    own = frozenset[str]().union(*(terms(one.content) for one in people))
+    return bool(keys & own) or all(one.occurred_at < last for one in others)
+
+
+def _is_alone(message: Message, user: frozenset[str]) -> bool:
+    """Whether it is the user who speaks, and none of several people."""
+    return message.name is None or fold(message.name).strip() in user | USER_NAMES
+
+
+def _invented(record: KindModel, speakers: Sequence[Message], context: frozenset[str]) -> bool:
+    """Whether a statement has not one of its words from what was said, or from around it.
+
+    A short one may be put in other words altogether.
+    """
+    said = context.union(*(terms(message.content) for message in speakers))
+    own = [_telling(part) for part in record.parts()]
+    return any(len(words) >= _ENOUGH and not words & said for words in own)
+
+
 def _about_user(record: KindModel) -> bool:
-    return fold(record.whose() or "") in USER_NAMES
+    whose = fold(record.whose() or "").strip()
+    return (
+        isinstance(record, Core)
+        or whose in _SELF
+        or (not whose and _USER.match(record.heading()) is not None)
+    )
 
 
 def _is_a_person(message: Message) -> bool:
     return fold(message.role) not in ("assistant", "tool", "system", "developer", "function") and (
         message.trust in ("user", "import")
     )
-
-
-def _denies(proposal: Proposal, speakers: Sequence[Message], target: Record) -> bool:
-    """Whether one sentence names what the target says, and that it is over."""
-    keys = _telling(Semantic.claim(target).value) or _telling(target.text)
-    for message in speakers:
-        for sentence in sentences(message.content):
-            if _ENDED.search(sentence) and keys & frozenset(terms(sentence)):
-                return True
-    return False
 
 
 def _telling(text: str) -> frozenset[str]:
@@ -186,34 +219,34 @@ def _weighed(proposal: Proposal) -> Proposal:
 
 
 def _completed(
-    held: Sequence[Proposal], refused: Sequence[str], local: Sequence[Proposal], unit: Unit
-) -> Grounded:
-    """Where a memory is only retired, with what was said in its place.
+    held: Sequence[Proposal], dropped: Sequence[Proposal], local: Sequence[Proposal], unit: Unit
+) -> list[Proposal]:
+    """Where a memory is only retired, with what was said in its place; `dropped` do not hold.
 
     That comes from the rules; where they find nothing, the sentence itself is kept.
     """
-    ends = [one for one in held if one.op == "retire"]
     states = [one for one in held if one.op in ("create", "supersede", "correct")]
     kept: list[Proposal] = []
-    for one in ends:
+    for one in [*(one for one in held if one.op == "retire"), *dropped]:
         sources = {item.source_id for item in one.evidence}
         if any(sources & {e.source_id for e in new.evidence} for new in states):
             continue
         found = [r for r in local if r.evidence[0].source_id in sources and r not in kept]
-        kept += found or [_as_said(one, unit)]
+        kept += found or ([_as_said(one, unit)] if one not in dropped else [])
     instead = [*states, *kept]
     rest = [
         one
         for one in held
         if one.op != "retire" or not any(opposed(one.record, new.record) for new in instead)
     ]
-    return Grounded((*rest, *kept), tuple(refused))
+    return [*rest, *kept]
 
 
 def _as_said(proposal: Proposal, unit: Unit) -> Proposal:
     """The words by which something ended, as a fact of their own."""
-    first = proposal.evidence[0]
-    message = next(one for one in unit.messages if one.id == first.source_id)
+    there = {one.id: one for one in unit.messages}
+    first = next(item for item in proposal.evidence if item.source_id in there)
+    message = there[first.source_id]
     words = first.quote or message.content[:280]
     record = Semantic(name=words, confidence=0.6, trust=message.trust)
     evidence = (Evidence(source_id=message.id, quote=words),)

@@ -25,13 +25,14 @@ from memstrata.ingest.managers.actions import (
 )
 from memstrata.ingest.managers.prompts import prompt, version_of
 from memstrata.ingest.managers.shown import Known, show
-from memstrata.ingest.managers.units import Unit
+from memstrata.ingest.managers.units import Unit, kinds_in
 from memstrata.ingest.proposals import Proposal
 from memstrata.kinds import KINDS, text_of
 from memstrata.kinds.attributes import Language
 from memstrata.models.chat import ChatModel, Prompt, Said
 from memstrata.models.spending import Meter
 from memstrata.models.typed import Malformed, obtain, read_as
+from memstrata.text.analyse import repair
 from memstrata.text.topics import is_chinese
 
 __all__ = ["Desk", "Reading", "Strategy", "language_of", "read"]
@@ -77,13 +78,16 @@ async def read(desk: Desk, unit: Unit, known: Known, kinds: Sequence[str]) -> Re
     `BudgetExceeded`.
     """
     language = language_of(unit)
+    kinds = kinds_in(unit, kinds)
+    if not kinds:
+        return Reading()
     if desk.strategy == "managers":
         return await _by_managers(desk, unit, known, kinds, language)
     asked = Prompt(
         purpose="extract",
-        system=prompt("single", language, kinds=_hints(kinds, language)),
+        system=prompt("single", language, known=bool(known.aliases), kinds=_hints(kinds, language)),
         turns=(Said("user", show(unit, known, language, desk.count)),),
-        schema=actions_schema(kinds, len(unit.lines), told=True),
+        schema=actions_schema(kinds, len(unit.lines), [*known.aliases], told=True),
         max_tokens=_REPLY_TOKENS,
     )
     actions, made = await obtain(
@@ -91,10 +95,15 @@ async def read(desk: Desk, unit: Unit, known: Known, kinds: Sequence[str]) -> Re
     )
     return Reading(
         _signed(made.proposals, version_of("single", language)),
-        text_of(actions.title),
-        text_of(actions.summary),
+        _told(actions.title),
+        _told(actions.summary),
         made.refused,
     )
+
+
+def _told(value: JsonValue) -> str | None:
+    text = text_of(value)
+    return text and repair(text)[0]
 
 
 def _hints(kinds: Sequence[str], language: Language) -> str:
@@ -141,8 +150,8 @@ async def _by_managers(
     )
     return Reading(
         tuple(proposal for one in made for proposal in one.proposals),
-        text_of(routing.title),
-        text_of(routing.summary),
+        _told(routing.title),
+        _told(routing.summary),
         tuple(why for one in made for why in one.refused),
     )
 
@@ -186,9 +195,15 @@ async def _manage(
     share = replace(unit, lines=tuple(one for one in unit.lines if one.number in numbers))
     asked = Prompt(
         purpose=f"manage {kind}",
-        system=prompt("manager", language, kind=kind, kinds=_hints([kind], language)),
+        system=prompt(
+            "manager",
+            language,
+            known=bool(own.aliases),
+            kind=kind,
+            kinds=_hints([kind], language),
+        ),
         turns=(Said("user", show(unit, own, language, desk.count, numbers=numbers)),),
-        schema=actions_schema([kind], len(unit.lines), told=False),
+        schema=actions_schema([kind], len(unit.lines), [*own.aliases], told=False),
         max_tokens=_REPLY_TOKENS,
     )
     _, made = await obtain(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
@@ -17,7 +17,8 @@ from memstrata.kinds.attributes import Language
 from memstrata.models.chat import Prompt, Said
 from memstrata.models.typed import obtain, read_as
 from memstrata.records import Record
-from memstrata.text.analyse import fold, terms
+from memstrata.text.analyse import fold, repair, terms
+from memstrata.text.chinese import tagged
 from memstrata.text.lexicon import HAN_STOP_WORDS, STOP_WORDS
 from memstrata.text.topics import is_chinese
 from memstrata.text.untrusted import as_data
@@ -33,8 +34,13 @@ _NOT = re.compile(
 )
 _CLAUSE = re.compile(r"[\n.;!?。；！？]+|(?<=[^\d])[,，](?=[^\d])|\b(?:but|yet)\b|但")
 _SPARE = frozenset(
-    terms("the user user's name likes is are was has have prefer prefers and or also")
+    [
+        *terms("the user user's name likes is are was has have and or also"),
+        *("用户", "姓名", "名字", "喜欢", "是", "有", "和", "以及", "还", "也"),
+    ]
 )
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_DENYING = re.compile(r"^[不没别勿](?=.)")
 
 
 class _Block(BaseModel):
@@ -64,14 +70,14 @@ async def shorten(desk: Desk, block: Record, lines: Sequence[Proposal]) -> Propo
         max_tokens=max(256, model.limit),
     )
     written = await obtain(desk.model, asked, lambda text: read_as(text, _Block), desk.meter)
-    label = Core.label_of(block)
-    if len(written.value) >= len(model.value):
+    rewrite, label = repair(written.value)[0].strip(), Core.label_of(block)
+    if len(rewrite) >= len(model.value):
         return f"the block {label!r} stays as it is: the rewrite is no shorter"
-    if gone := lost(model.value, written.value):
-        return f"the block {label!r} stays as it is: the rewrite loses {', '.join(gone[:5])}"
+    if gone := lost(model.value, rewrite):
+        return f"the block {label!r} stays as it is: the rewrite loses {len(gone)} of its words"
     return Proposal(
         op="revise",
-        record=model.model_copy(update={"value": written.value.strip()}),
+        record=model.model_copy(update={"value": rewrite}),
         evidence=lines[0].evidence,
         said_at=lines[0].said_at,
         reason=f"core manager, prompt {version_of('shorten', language)}: the block was nearly full",
@@ -85,25 +91,39 @@ def lost(before: str, after: str) -> list[str]:
     Every word of a line must be there still, and where the line denies it a clause with it must
     deny too; where it does not, none may.
     """
-    kept = frozenset(terms(after))
-    clauses = [(frozenset(terms(one)), bool(_NOT.search(one))) for one in _CLAUSE.split(after)]
+    whole = _Said(after)
+    clauses = [_Said(one) for one in _CLAUSE.split(after)]
     gone: list[str] = []
     for clause in _CLAUSE.split(before):
-        words = [word for word in clause.split() if any(c.isalnum() for c in word)]
-        for word in words or [clause]:
-            keys = _telling(word)
-            if not keys:
-                continue
-            if not keys <= kept:
-                gone.append(word.strip(".,;:!?"))
-            elif not any(
-                denied == bool(_NOT.search(clause)) for has, denied in clauses if keys <= has
-            ):
-                gone.append(f"that it is {'not ' if _NOT.search(clause) else ''}{word}")
+        denied = bool(_NOT.search(clause))
+        for word, keys in _words(clause):
+            if not whole.has(keys):
+                gone.append(word)
+            elif not any(one.denied == denied for one in clauses if one.has(keys)):
+                gone.append(f"that it is {'not ' if denied else ''}{word}")
     return gone
 
 
-def _telling(word: str) -> frozenset[str]:
-    if _NOT.fullmatch(fold(word).strip(".,;:!?")):
-        return frozenset()
-    return frozenset(terms(word)) - STOP_WORDS - HAN_STOP_WORDS - _SPARE
+class _Said:
+    """What a clause says. Chinese words are looked for in its text: where they end is a guess."""
+
+    def __init__(self, text: str) -> None:
+        self.text = fold(text)
+        self.terms = frozenset(terms(text))
+        self.denied = bool(_NOT.search(text))
+
+    def has(self, keys: frozenset[str]) -> bool:
+        return all(key in (self.text if _HAN.search(key) else self.terms) for key in keys)
+
+
+def _words(clause: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The words of a clause that tell something, each with what must be there for it."""
+    for word in clause.split():
+        keys = frozenset(terms(word)) - STOP_WORDS - _SPARE
+        if _HAN.search(word):
+            parts = {_DENYING.sub("", fold(one)) for one, _ in tagged(word) if _HAN.search(one)}
+            others = {one for one in keys if not _HAN.search(one)}
+            for key in sorted((parts | others) - HAN_STOP_WORDS - _SPARE):
+                yield key, frozenset([key])
+        elif keys and not _NOT.fullmatch(fold(word).strip(".,;:!?")):
+            yield word.strip(".,;:!?"), keys

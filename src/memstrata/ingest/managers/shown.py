@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from memstrata.ingest.managers.units import Unit
 from memstrata.kinds import KINDS
@@ -73,7 +73,7 @@ def aliased(records: Sequence[Record], count: Callable[[str], int]) -> dict[str,
     shown: dict[str, Record] = {}
     room = _RELATED_TOKENS
     for record in records:
-        tokens = count(_line("r00", record, "en"))
+        tokens = count(_line("r00", record, "en", UTC))
         if len(shown) == _RELATED or tokens > room:
             break
         room -= tokens
@@ -97,14 +97,15 @@ def show(
     if known.instructions:
         parts.append(f"{words['wishes']}:\n{as_data(known.instructions)}")
     if known.core:
-        blocks = [as_data(KINDS[one.kind].render(one)) for one in known.core]
-        parts.append(f"{words['core']}:\n" + "\n".join(_within(blocks, _BLOCK_TOKENS, count)))
-    rows = [_line(alias, one, language) for alias, one in known.aliases.items()]
+        parts.append(f"{words['core']}:\n" + "\n".join(_blocks(known.core, count)))
+    rows = [_line(alias, one, language, known.zone) for alias, one in known.aliases.items()]
     parts.append(f"{words['known']}:\n" + ("\n".join(rows) or words["none"]))
     if unit.episode is not None:
         told = shorten(unit.episode.text, 2 * _LONGEST)
         parts.append(f"{words['episode']}:\n  {as_data(told)}")
-    earlier = [f"- {_said(one, known.zone)}" for one in unit.before]
+    others = (one for one in unit.lines if one not in lines and one.number < lines[-1].number)
+    heard = [*((one, one.content) for one in unit.before), *((o.message, o.text) for o in others)]
+    earlier = [f"- {_said(message, text, known.zone)}" for message, text in heard]
     if earlier:
         kept = _within(list(reversed(earlier)), _BEFORE_TOKENS, count)
         parts.append(f"{words['before']}:\n" + "\n".join(reversed(kept)))
@@ -124,19 +125,31 @@ def _within(lines: Sequence[str], room: int, count: Callable[[str], int]) -> lis
     return kept
 
 
-def _line(alias: str, record: Record, language: Language) -> str:
+def _blocks(core: Sequence[Record], count: Callable[[str], int]) -> list[str]:
+    """Blocks of core memory, the shortest whole; of what has no room its first lines."""
+    shown: dict[str, str] = {}
+    room = _BLOCK_TOKENS
+    for place, one in enumerate(sorted(core, key=lambda one: len(one.text))):
+        lines = as_data(KINDS[one.kind].render(one)).split("\n")
+        kept = _within(lines, room // (len(core) - place), count)
+        room -= sum(map(count, kept))
+        shown[one.id] = "\n".join([*kept, *(["  …"] if len(kept) < len(lines) else [])])
+    return [shown[one.id] for one in core]
+
+
+def _line(alias: str, record: Record, language: Language, zone: tzinfo) -> str:
     when = record.valid_from or record.occurred_at
     parts = [record.kind]
     if when is not None:
-        parts.append(when.date().isoformat())
+        parts.append(_date(when, zone))
     if record.valid_to is not None:
-        parts.append(f"{_WORDS[language]['until']} {record.valid_to.date().isoformat()}")
+        parts.append(f"{_WORDS[language]['until']} {_date(record.valid_to, zone)}")
     text = shorten(KINDS[record.kind].render(record).replace("\n", "; "), _LONGEST)
     return f"{alias} ({', '.join(parts)}): {as_data(text)}"
 
 
-def _said(message: Message, zone: tzinfo) -> str:
-    text = shorten(own_words(message.content).strip(), _LONGEST)
+def _said(message: Message, text: str, zone: tzinfo) -> str:
+    text = shorten(own_words(text).strip(), _LONGEST)
     return f"{_head(message, zone)}: {as_data(text)}"
 
 
@@ -148,9 +161,17 @@ def _head(message: Message, zone: tzinfo) -> str:
     return f"{_day(message.occurred_at, zone, time=True)} {who}{trust}"
 
 
+def _date(when: datetime, zone: tzinfo) -> str:
+    return _local(when, zone).date().isoformat()
+
+
 def _day(when: datetime, zone: tzinfo, *, time: bool = False) -> str:
-    try:
-        local = when.astimezone(zone)
-    except OverflowError:  # on the first or the last day there is
-        local = when
+    local = _local(when, zone)
     return f"{local:%Y-%m-%d %H:%M}" if time else f"{local:%Y-%m-%d (%A)}"
+
+
+def _local(when: datetime, zone: tzinfo) -> datetime:
+    try:
+        return when.astimezone(zone)
+    except OverflowError:  # on the first or the last day there is
+        return when

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memstrata.kinds import KINDS
 from memstrata.recall.small_talk import is_small_talk
 from memstrata.records import Episode, Message
 from memstrata.text.chunks import split
 from memstrata.text.recalled import own_words
 
-__all__ = ["Line", "Unit", "is_worth_reading", "units"]
+__all__ = ["Line", "Unit", "is_worth_reading", "kinds_in", "units"]
 
 NEW_TOKENS = 1200
 """Of new text in one call."""
@@ -40,6 +41,19 @@ class Unit:
     def messages(self) -> tuple[Message, ...]:
         """The messages it reads, each once."""
         return tuple({line.message.id: line.message for line in self.lines}.values())
+
+
+def kinds_in(unit: Unit, kinds: Sequence[str]) -> tuple[str, ...]:
+    """Those of some kinds that a unit may have something for, the likeliest first.
+
+    A prompt that offers less is shorter, and a small model is led astray less.
+    """
+    texts = [line.text for line in unit.lines]
+    return tuple(
+        name
+        for name, kind in sorted(KINDS.items(), key=lambda pair: pair[1].rarity)
+        if name in kinds and any(map(kind.may_be_in, texts))
+    )
 
 
 def is_worth_reading(messages: Sequence[Message]) -> bool:

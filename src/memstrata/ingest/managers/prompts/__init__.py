@@ -17,10 +17,15 @@ def _read(name: str, language: Language) -> str:
     return (_FILES / f"{name}.{language}.md").read_text(encoding="utf-8").strip()
 
 
-def prompt(name: str, language: Language, **parts: object) -> str:
-    """The text of a prompt with its parts filled in; `{rules}` is the file of that name."""
+def prompt(name: str, language: Language, *, known: bool = True, **parts: object) -> str:
+    """The text of a prompt with its parts filled in.
+
+    `{rules}` is the file of that name, and `{ops}` the one that fits: what may be done to memories
+    that are known is told only where some are.
+    """
     _, _, text = _read(name, language).partition("\n")
-    return text.format(rules=_read("rules", language), **parts)
+    told = {"rules": _read("rules", language), "ops": _read("ops" if known else "new", language)}
+    return text.format(**told, **parts)
 
 
 def version_of(name: str, language: Language) -> str:
