@@ -342,3 +342,24 @@ async def test_a_very_long_question(told: AsyncMemory) -> None:
     question = "Tell me about this: " + "lorem ipsum dolor " * 400 + " where is it leaking?"
     results = await told.search(question, **IVO)
     assert texts(results)[0] == "The pump in the cellar is leaking again"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "word"),
+    [
+        ("I went to Hangzhou. My pump is fixed by old Aksel.", "who fixes the pump?", "Aksel"),
+        ("我上周去了杭州。我弟弟米洛在宁波修水泵。", "米洛在哪里修水泵？", "宁波"),
+    ],
+)
+async def test_a_message_that_says_more_than_its_record_stands_for_itself(
+    memory: AsyncMemory, said: str, asked: str, word: str
+) -> None:
+    """The record of one sentence does not take the place of the other, which answers."""
+    source = (await memory.add(said, infer=False, **IVO)).message_ids
+    await memory.create(
+        {"kind": "semantic", "name": "杭州 Hangzhou was visited", "evidence": source}, **IVO
+    )
+    results = await memory.search(asked, **IVO)
+    assert word in results[0].text
+    about = await memory.search("Hangzhou 杭州", **IVO)
+    assert [hit.stratum for hit in about] == ["records"]  # where it says as much, it comes alone

@@ -45,6 +45,8 @@ __all__ = ["Answer", "Asked", "find", "find_planned", "strata_for"]
 
 _EVER = (-(2**63), 2**63 - 1)
 _LEAST_CANDIDATES = 60
+_TELLS_AS_MUCH = 0.5
+"""The share of its message's score from which a record says what the message was found for."""
 _DEFAULT = frozenset((STRATA["messages"], STRATA["records"]))
 
 
@@ -336,7 +338,10 @@ def _vector(embedder: Embedder, query: str) -> tuple[NDArray[np.float32], int]:
 
 
 def _once(hits: Sequence[Hit]) -> list[Hit]:
-    """Each piece of information once: a record in place of the best message it rests on."""
+    """Each piece of information once: a record in place of the best message it rests on.
+
+    A message may say more than the record: where it answers far better, it stands for itself.
+    """
     covering = {
         item.source_id: hit
         for hit in reversed(hits)
@@ -346,6 +351,8 @@ def _once(hits: Sequence[Hit]) -> list[Hit]:
     once: dict[str, Hit] = {}
     for hit in hits:
         shown = covering.get(hit.id, hit)
+        if shown.score < _TELLS_AS_MUCH * hit.score:
+            shown = hit
         if shown.id not in once:
             once[shown.id] = shown.model_copy(update={"score": max(shown.score, hit.score)})
     return list(once.values())
