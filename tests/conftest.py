@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import platformdirs
 import pytest
+from models import local_model
 
 # A run started in the background ignores Ctrl-C, and so would the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,6 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 IN_CI = bool(os.environ.get("CI"))
+
+# Kept from run to run, and so named before tests are given folders of their own.
+MODELS = platformdirs.user_cache_path("memstrata") / "models"
 
 # Machines are shared and slow at times: an example may take long, but never be skipped silently.
 hypothesis.settings.register_profile("default", deadline=None)
@@ -54,3 +59,18 @@ def data_dir() -> Path:
     if IN_CI:
         pytest.fail(why)
     pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def local_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a real model; without one the test is skipped, in CI it fails."""
+    if not local_model.installed():
+        why = "needs a language model on this machine: run `make local-model`"
+        if IN_CI:
+            pytest.fail(why)
+        pytest.skip(why)
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent
+    with local_model.serving(shared, "--folder", str(MODELS)) as url:
+        yield url

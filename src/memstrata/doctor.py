@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
 from memstrata._version import __version__
+from memstrata.checkup import models_by_use, try_chat, try_embedder
 from memstrata.errors import MemstrataError
 from memstrata.keys import MARKS, Sealed
+from memstrata.models.chat import ChatModel
 from memstrata.runtime import Runtime
 
 __all__ = ["examine"]
@@ -27,6 +30,7 @@ async def examine(runtime: Runtime) -> list[dict[str, Any]]:
         ("vault", _vault),
     ]
     found: list[dict[str, Any]] = []
+    checks[3:3] = [(name, partial(_chat, model)) for name, model in models_by_use(runtime.llm)]
     for name, check in checks:
         try:
             detail, ok = await check(runtime), True
@@ -48,11 +52,11 @@ async def _store(runtime: Runtime) -> str:
 
 
 async def _embedder(runtime: Runtime) -> str:
-    embedder = runtime.embedder
-    if embedder is None:
-        raise MemstrataError("none is loaded: search uses keywords only, and no themes form")
-    vector = await anyio.to_thread.run_sync(embedder.embed_query, "is this working?")
-    return f"{embedder.id} gives {len(vector)} numbers, {embedder.max_tokens} tokens at most"
+    return await try_embedder(runtime.embedder)
+
+
+async def _chat(model: ChatModel, runtime: Runtime) -> str:
+    return await try_chat(model)
 
 
 async def _vectors(runtime: Runtime) -> str:

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import anyio.to_thread
 import uuid_utils
 
-from memstrata.errors import InvalidInput, ScopeRequired
+from memstrata.errors import InvalidInput, ModelFailed, ScopeRequired
 from memstrata.jobs import Background
 from memstrata.keys import Keys, open_keys
 from memstrata.models.base import Embedder
@@ -182,16 +183,28 @@ class Runtime:
         return micros(self.clock())
 
     async def adopt_model(self) -> None:
-        """Tell whether the store's vectors are this embedder's; the first becomes the store's."""
-        if self.embedder is None:
+        """Tell whether the store's vectors are this embedder's; the first becomes the store's.
+
+        An embedder that cannot be reached keeps nobody from the store.
+        """
+        embedder = self.embedder
+        if embedder is None:
             self.notes.append("no embedder: keyword search only")
             return
-        number, name = await self.store.use_model(self.embedder.id, self.embedder.dimensions)
-        if name == self.embedder.id:
+        try:  # one at an endpoint may have to ask
+            dimensions = await anyio.to_thread.run_sync(lambda: embedder.dimensions)
+        except ModelFailed as error:
+            self.notes.append(
+                f"keyword search only until the store is opened again, for the embedder failed: "
+                f"{error}"
+            )
+            return
+        number, name = await self.store.use_model(embedder.id, dimensions)
+        if name == embedder.id:
             self.model = number
         else:
             self.notes.append(
-                f"the store's vectors are of {name}, this embedder is {self.embedder.id}: they "
+                f"the store's vectors are of {name}, this embedder is {embedder.id}: they "
                 "cannot be compared, so search uses keywords only; open the store with its own "
                 "embedder, or dump it and load it into a new one"
             )

@@ -76,7 +76,10 @@ def ends(one: Semantic, other: Semantic) -> bool:
 
 
 def is_same(one: KindModel, other: KindModel) -> bool:
+    """Whether they say the same; of facts that have no parts only the words can tell."""
     if not (isinstance(one, Semantic) and isinstance(other, Semantic)):
         return one.name_of_kind == other.name_of_kind and one.fingerprint() == other.fingerprint()
+    if one.value is None and other.value is None:
+        return one.fingerprint() == other.fingerprint()
     agree = (one.polarity is not False) == (other.polarity is not False)
     return same_subject(one, other) and agree and same_value(one.value, other.value)

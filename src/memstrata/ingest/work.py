@@ -4,6 +4,7 @@ its themes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -12,6 +13,7 @@ import numpy as np
 from memstrata.consolidate.batch import consolidate_batch
 from memstrata.errors import BudgetExceeded, Conflict, ModelFailed
 from memstrata.ingest.distil import distil
+from memstrata.ingest.held import held
 from memstrata.models.base import Embedder
 from memstrata.models.spending import Meter
 from memstrata.passages import embedded_text
@@ -58,7 +60,7 @@ async def work_one(runtime: Runtime, scope: Scope | None) -> str | None:
         # All that a batch brings is embedded at once: a remote model costs a round trip a call.
         failure = await distil(runtime, lease, meter)
         left = await consolidate_batch(runtime, lease, meter)
-        await _embed_pending(runtime, lease, meter)
+        await held(runtime, lease, partial(_embed_pending, runtime, lease, meter))
         await keep_themes(runtime, lease.scope)
     except (ModelFailed, BudgetExceeded, Conflict) as error:
         await runtime.store.finish(lease, "failed", str(error), runtime.now(), spent())

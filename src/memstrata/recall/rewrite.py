@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memstrata.models.chat import ChatModel, Prompt, Said
+from memstrata.models.chat import PATIENCE, ChatModel, Prompt, Said
 from memstrata.models.spending import Meter
 from memstrata.models.typed import Malformed, obtain, read_as
 from memstrata.models.wording import language_of, wording
@@ -82,6 +82,7 @@ async def rewrite(
         turns=(Said("user", f"{conversation(turns, _BACK)}\n({today})"),),
         schema=_SCHEMA,
         max_tokens=_TOKENS,
+        patience=PATIENCE,
     )
     return await obtain(model, prompt, _read, meter)
 

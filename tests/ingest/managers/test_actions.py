@@ -42,7 +42,7 @@ HOME: dict[str, Any] = {
     "kind": "semantic",
     "op": "create",
     "from": [1],
-    "name": "The user lives in Ostholm.",
+    "sentence": "The user lives in Ostholm.",
     "subject": "user",
     "attribute": "lives_in",
     "value": "Ostholm",
@@ -227,8 +227,8 @@ def test_a_confidence_is_a_share_whatever_it_was_given_in(given: Any, taken: flo
 @pytest.mark.parametrize(
     ("kind", "fields", "lacks"),
     [
-        ("semantic", {}, "name"),
-        ("semantic", {"name": {"text": "x"}}, "name"),
+        ("semantic", {}, "sentence"),
+        ("semantic", {"sentence": {"text": "x"}}, "sentence"),
         ("episodic", {"summary": "  "}, "summary"),
         ("episodic", {"summary": True}, "summary"),
         ("procedural", {"summary": "tea"}, "steps"),
@@ -268,21 +268,32 @@ def test_steps_come_as_texts_as_objects_and_nested() -> None:
 
 
 def test_wrong_types_are_taken_where_the_meaning_is_plain() -> None:
-    proposal = one(value=["Ostholm", "the harbour"], details=7, polarity="false", name=None)
+    proposal = one(value=["Ostholm", "the harbour"], details=7, polarity="false", sentence=None)
     assert isinstance(proposal.record, Semantic)
     assert proposal.record.value == "Ostholm, the harbour"
     assert proposal.record.name.startswith("user lives in Ostholm")
     assert proposal.record.details == "7"
 
 
-@pytest.mark.parametrize(("attribute", "polarity", "affirmed"), [
-    ("likes", True, True), ("likes", False, False), ("dislikes", True, False),
-    ("dislikes", None, False), ("cannot stand", True, False), ("Hates", True, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attribute", "negated", "sentence", "affirmed"),
+    [
+        ("likes", False, "The user likes olives.", True),
+        ("likes", None, "The user likes olives.", True),
+        ("likes", True, "The user does not like olives.", False),
+        ("likes", True, "用户不喜欢橄榄。", False),
+        ("likes", True, "The user likes olives.", True),
+        ("dislikes", False, "The user dislikes olives.", False),
+        ("dislikes", None, "The user can't stand olives.", False),
+        ("cannot stand", None, "用户讨厌橄榄。", False),
+        ("Hates", None, "The user hates olives.", False),
+    ],
+)
 def test_a_denial_is_one_however_it_is_put(
-    attribute: str, polarity: bool | None, affirmed: bool
+    attribute: str, negated: bool | None, sentence: str, affirmed: bool
 ) -> None:
-    record = one(attribute=attribute, value="olives", polarity=polarity).record
+    more = {"attribute": attribute, "value": "olives", "negated": negated, "sentence": sentence}
+    record = one(**more).record
     assert isinstance(record, Semantic)
     assert (record.attribute, record.polarity) == ("likes", affirmed)
 
@@ -297,7 +308,9 @@ def test_a_contact_is_copied_and_its_text_is_not_touched() -> None:
 
 
 def test_half_a_pair_and_nul_are_replaced() -> None:
-    made = read({**HOME, "name": "The user lives\x00 in Ostholm \ud83d.", "value": "Osth\ud83dolm"})
+    made = read(
+        {**HOME, "sentence": "The user lives\x00 in Ostholm \ud83d.", "value": "Osth\ud83dolm"}
+    )
     [proposal] = made.proposals
     proposal.record.fingerprint()
     assert repair(proposal.record.body())[1] == 0

@@ -154,6 +154,18 @@ def test_r08_what_the_rules_read_of_somebody_else_is_theirs(
     assert made.record.whose() == right.subject
 
 
+@pytest.mark.parametrize(
+    ("said", "value"), [("I can't stand olives.", "olives"), ("我讨厌橄榄。", "橄榄")]
+)
+def test_r01_a_denial_that_was_read_as_its_opposite_is_one(said: str, value: str) -> None:
+    rule = propose(fact("likes", value, polarity=False))
+    [made] = hold(unit(said), propose(fact("likes", value)), local=[rule]).proposals
+    assert made.record == rule.record
+    both = [rule, propose(fact("likes", value))]
+    [kept] = hold(unit(said), propose(fact("likes", value)), local=both).proposals
+    assert kept.record == both[1].record
+
+
 @pytest.mark.parametrize("label", ["human", "persona"])
 def test_core_is_written_for_the_user_alone(label: str) -> None:
     line = propose(Core(label=label, value="Name: Bruno"))
@@ -199,6 +211,7 @@ ENDS = [
     ("owns", "the red bike", "I sold my red bike yesterday."),
     ("has_pet", "a cat", "My cat died."),
     ("plays", "the cello", "I gave up the cello."),
+    ("plays", "古筝", "我不弹古筝了。"),
     ("works_at", "风岭公司", "我从风岭公司辞职了。"),
     ("works_at", "风岭公司", "我离开了风岭公司。"),
     ("works_at", "风岭公司", "我不在风岭公司上班了。"),
@@ -220,6 +233,7 @@ KEEPS = [
     ("lives_in", "Turku", "I have never seen Turku so cold."),
     ("likes", "olives", "I never buy olives here."),
     ("likes", "olives", "I quit."),
+    ("lives_in", "望潮岛", "我不爱望潮岛了。"),
     ("works_at", "风岭公司", "我还在风岭公司经营一个棋社。"),
     ("works_at", "风岭公司", "我讨厌风岭公司的咖啡。"),
     ("works_at", "风岭公司", "我离开了风岭公司的棋社。"),

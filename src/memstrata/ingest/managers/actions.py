@@ -49,7 +49,7 @@ _OPS: Mapping[str, Op] = {
 }
 """What models call an operation, whatever they were told."""
 _ALIAS = re.compile(r"[a-z]{0,2}\d{1,3}", re.IGNORECASE)
-_PROSE = frozenset({"name", "summary", "details", "value", "line", "caption"})
+_PROSE = frozenset({"sentence", "name", "summary", "details", "value", "line", "caption"})
 """What is told in words, whose dates are made absolute; the rest are names, and what is copied."""
 _QUOTE = 280
 _NUMBER = re.compile(r"(?<![\d.-])[0-9]{1,4}(?![\d-]|\.\d)")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from memstrata.ingest.narrate import sentences
 from memstrata.ingest.statements import is_wish
 from memstrata.kinds import Semantic
-from memstrata.kinds.attributes import ATTRIBUTES
+from memstrata.kinds.attributes import find
 from memstrata.records import Record
 from memstrata.text.analyse import fold, terms
 from memstrata.text.lexicon import HAN_STOP_WORDS, STOP_WORDS
@@ -54,7 +54,9 @@ def denies(texts: Sequence[str], target: Record) -> bool:
     over = rf"\b(?:{_OVER})\b|n['’]t\b|{_OVER_ZH}"
     if is_wish(claim.attribute) or claim.attribute in ("eats", "drinks"):
         over = rf"{over}|\b(?:{_DISLIKED})\b|{_DISLIKED_ZH}"
-    pattern = _about(claim.value, _words_of(claim.attribute), over)
+    known = find(claim.attribute)
+    exclusive = known is None or known.exclusive
+    pattern = _about(claim.value, _words_of(claim.attribute), over, exclusive=exclusive)
     return any(_said(pattern, one, claim.attribute) for text in texts for one in sentences(text))
 
 
@@ -68,7 +70,7 @@ def _cancels(sentence: str, text: str) -> bool:
 
 def _words_of(attribute: str) -> list[str]:
     """The words of an attribute: `works_at` is said as work, works, working."""
-    known = ATTRIBUTES.get(attribute)
+    known = find(attribute)
     named = f"{attribute.replace('_', ' ')} {f'{known.english} {known.base}' if known else ''}"
     stems = {word[:-1] if word.endswith(("s", "e")) else word for word in fold(named).split()}
     words = [rf"{re.escape(stem)}(?:s|e|es|d|ed|ing)?" for stem in sorted(stems) if len(stem) > 2]
@@ -77,7 +79,7 @@ def _words_of(attribute: str) -> list[str]:
     return [*words, *([re.escape(han)] if han else [])]
 
 
-def _about(value: str, words: Sequence[str], over: str) -> re.Pattern[str]:
+def _about(value: str, words: Sequence[str], over: str, *, exclusive: bool) -> re.Pattern[str]:
     """What ends, then the value, or the other way round, with nothing between that tells more."""
     between = "|".join([*words, *sorted(map(re.escape, STOP_WORDS), reverse=True), _FILLER])
     gap = rf"(?:[\s'’]*(?:(?:{between})(?![\w])|{_FILLER_ZH}|{'|'.join(words) or _FILLER_ZH}))*"
@@ -86,7 +88,9 @@ def _about(value: str, words: Sequence[str], over: str) -> re.Pattern[str]:
     aux = r"(?:\s+(?:is|was|are|were|has|have|had|been|got|finally|now))*"
     before = rf"(?:{over}){gap}[\s\"'“‘]*(?P<one>{named})"
     after = rf"(?P<other>{named}){aux}\s*(?:{_GONE})"
-    return re.compile(rf"{before}|{after}", re.IGNORECASE)
+    # 不弹古筝了: of what may be several, whatever the verb is.
+    several = rf"|不[\u4e00-\u9fff](?P<third>{named})了" if not exclusive else ""
+    return re.compile(rf"{before}|{after}{several}", re.IGNORECASE)
 
 
 def _said(pattern: re.Pattern[str], sentence: str, attribute: str) -> bool:

@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from memstrata.ingest.managers.denial import denies
 from memstrata.ingest.managers.units import Unit
 from memstrata.ingest.proposals import Proposal
-from memstrata.ingest.statements import USER_NAMES, opposed, same_value
+from memstrata.ingest.statements import (
+    USER_NAMES,
+    is_same,
+    opposed,
+    same_subject,
+    same_value,
+)
 from memstrata.kinds import Core, Episodic, KindModel, Semantic
 from memstrata.records import Evidence, Message, Record
 from memstrata.text.analyse import fold, terms
@@ -71,6 +77,7 @@ def grounded(
     for proposal in proposals:
         said = _named(proposal, messages, user)
         rule = next((one for one in local if _same_but_whose(said, one)), None)
+        rule = rule or _denied(said, local)
         said = replace(said, record=rule.record) if rule is not None else said
         if why := _unsound(said, messages, by_id, context, user):
             refused.append(f"{_what(said)}: {why}")
@@ -107,6 +114,27 @@ def _named(proposal: Proposal, messages: dict[str, Message], user: frozenset[str
         record = record.model_copy(update={field: named or "user"})
         return replace(proposal, record=record)
     return proposal
+
+
+def _denied(proposal: Proposal, local: Sequence[Proposal]) -> Proposal | None:
+    """The rule that reads the opposite in the same message, unless one reads the same there."""
+    if proposal.op not in ("create", "supersede", "correct"):
+        return None
+    sources = {item.source_id for item in proposal.evidence}
+    there = [one for one in local if any(item.source_id in sources for item in one.evidence)]
+    if any(is_same(one.record, proposal.record) for one in there):
+        return None
+    claim = proposal.record
+    contrary = (
+        one
+        for one in there
+        if same_subject(one.record, claim)
+        and isinstance(claim, Semantic)
+        and isinstance(one.record, Semantic)
+        and same_value(one.record.value, claim.value)
+        and claim.attribute is not None
+    )
+    return next(contrary, None)
 
 
 def _same_but_whose(proposal: Proposal, rule: Proposal) -> bool:
