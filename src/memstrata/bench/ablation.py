@@ -223,7 +223,7 @@ def _opener(embedder: str) -> Opener:
     remembering = "none" if model is None else RememberingEmbedder(model)
 
     def opened(path: Path, weights: Mapping[str, float]) -> Memory:
-        return memstrata.open(str(path), embedder=remembering, weights=dict(weights))
+        return memstrata.open(str(path), embedder=remembering, llm="none", weights=dict(weights))
 
     return opened
 

@@ -70,6 +70,12 @@ class Question:
     evidence: frozenset[str]
     audited: frozenset[str]
     """The corrected evidence; the same as `evidence` where nothing was found wrong."""
+    answer: str = ""
+    """As published; of an adversarial question empty."""
+    corrected: str = ""
+    """The corrected answer; the same as `answer` where nothing was found wrong."""
+    trap: str = ""
+    """Of an adversarial question the answer that would be right of somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ class _Question(BaseModel):
     question: str
     category: int
     evidence: list[str] = Field(default_factory=list[str])
+    answer: str | int | float = ""
+    adversarial_answer: str | int | float = ""
 
 
 class _Sample(BaseModel):
@@ -115,6 +123,7 @@ class _Correction(BaseModel):
     question_id: str
     question: str
     correct_evidence: list[str]
+    correct_answer: str | int | float | None = None
 
 
 _SAMPLES = TypeAdapter(list[_Sample])
@@ -167,9 +176,9 @@ def _place(sample_id: str, at: int) -> int:
 
 def _corrections(
     audit: Sequence[_Correction], samples: Sequence[_Sample], places: Mapping[int, int]
-) -> dict[int, dict[int, frozenset[str]]]:
-    """Corrected evidence by sample and question, for the conversations at hand."""
-    found: dict[int, dict[int, frozenset[str]]] = {}
+) -> dict[int, dict[int, _Correction]]:
+    """Corrections by sample and question, for the conversations at hand."""
+    found: dict[int, dict[int, _Correction]] = {}
     for correction in audit:
         match = _AUDITED.fullmatch(correction.question_id)
         if match is None:
@@ -180,16 +189,23 @@ def _corrections(
         number, asked = int(match[2]), samples[at].qa
         if number >= len(asked) or asked[number].question != correction.question:
             raise InvalidInput(f"{correction.question_id} is another question in the data file")
-        found.setdefault(at, {})[number] = evidence_ids(correction.correct_evidence)
+        found.setdefault(at, {})[number] = correction
     return found
 
 
-def _conversation(sample: _Sample, corrected: Mapping[int, frozenset[str]]) -> Conversation:
-    questions = [
-        Question(q.question, q.category, raw := evidence_ids(q.evidence), corrected.get(n, raw))
-        for n, q in enumerate(sample.qa)
-    ]
+def _conversation(sample: _Sample, corrected: Mapping[int, _Correction]) -> Conversation:
+    questions = [_asked(q, corrected.get(n)) for n, q in enumerate(sample.qa)]
     return Conversation(sample.sample_id, _turns(sample), tuple(questions))
+
+
+def _asked(asked: _Question, correction: _Correction | None) -> Question:
+    evidence, answer = evidence_ids(asked.evidence), str(asked.answer)
+    audited, corrected = evidence, answer
+    if correction is not None:
+        audited = evidence_ids(correction.correct_evidence)
+        corrected = answer if correction.correct_answer is None else str(correction.correct_answer)
+    trap = str(asked.adversarial_answer)
+    return Question(asked.question, asked.category, evidence, audited, answer, corrected, trap)
 
 
 def _turns(sample: _Sample) -> tuple[Turn, ...]:

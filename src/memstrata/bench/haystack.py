@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from memstrata.records import Results
     from memstrata.sync import Memory
 
-__all__ = ["Case", "Found", "Haystack", "Item", "ask", "attend", "folder", "put", "session_ids"]
+__all__ = [
+    "Case",
+    "Found",
+    "Haystack",
+    "Item",
+    "ask",
+    "attend",
+    "folder",
+    "message",
+    "put",
+    "session_ids",
+]
 
 
 _ALL = 1_000_000
@@ -86,7 +97,7 @@ def put(memory: Memory, items: Sequence[Item], ledger: Ledger, *, infer: bool = 
     """Add every item, a session at a time."""
     started = time.perf_counter()
     for (user, session), group in groupby(items, lambda item: (item.user_id, item.session_id)):
-        messages = [_message(item) for item in group]
+        messages = [message(item) for item in group]
         receipt = memory.add(messages, user_id=user, session_id=session, infer=infer)
         if len(receipt.message_ids) != len(messages):
             raise InvalidInput(f"{user} {session}: {receipt.skipped}")
@@ -133,7 +144,8 @@ def session_ids(memory: Memory, case: Case, ledger: Ledger, *, limit: int = 10) 
     return list(dict.fromkeys(session for session in found if session is not None))
 
 
-def _message(item: Item) -> dict[str, Any]:
+def message(item: Item) -> dict[str, Any]:
+    """An item as `add` takes it."""
     return {
         "role": item.role,
         "name": item.name,

@@ -72,7 +72,7 @@ def run_locomo(
     with haystack.folder("locomo") as folder:
         path = str(folder / "memory.db")
         with (
-            memstrata.open(path, embedder=embedder) as memory,
+            memstrata.open(path, embedder=embedder, llm="none") as memory,
             reports.progress(console) as bar,
         ):
             asking = _Asking(memory, ledger, limit, episodes=infer)

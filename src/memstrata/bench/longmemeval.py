@@ -55,7 +55,7 @@ def run_longmemeval(
     with haystack.folder("longmemeval") as folder:
         path = str(folder / "memory.db")
         with (
-            memstrata.open(path, embedder=embedder) as memory,
+            memstrata.open(path, embedder=embedder, llm="none") as memory,
             reports.progress(console) as bar,
         ):
             bar.add_task(pool.title, total=None)

@@ -52,6 +52,8 @@ class Question:
     at: datetime | None
     abstention: bool
     sessions: tuple[Session, ...]
+    answer: str = ""
+    """The right one; of a preference what a good one heeds, of an abstention why there is none."""
 
     @property
     def evidence(self) -> frozenset[str]:
@@ -75,6 +77,7 @@ class _Asked(BaseModel):
     question_type: str
     question: str
     question_date: str | None = None
+    answer: str | int | float = ""
 
 
 class _Line(_Asked):
@@ -97,11 +100,14 @@ def find_file(data: Path) -> Path:
     return files.find(data, "longmemeval", ("evidence*.jsonl", "longmemeval*.json"))
 
 
-def load(path: Path) -> tuple[Question, ...]:
-    """The questions of a file in either format, in its order."""
+def load(path: Path, *, whole: bool = False) -> tuple[Question, ...]:
+    """The questions of a file in either format, in its order.
+
+    With `whole` the sessions of the published format keep all their turns, not only the evidence.
+    """
     if path.suffix == ".jsonl":
         return tuple(_of_line(line) for line in files.read_lines(path, _LINE))
-    return tuple(_of_published(one) for one in files.read(path, _PUBLISHED))
+    return tuple(_of_published(one, whole=whole) for one in files.read(path, _PUBLISHED))
 
 
 def moment(text: str) -> datetime:
@@ -118,9 +124,11 @@ def _of_line(line: _Line) -> Question:
     return _question(line, sessions, abstention=line.abstention)
 
 
-def _of_published(one: _Published) -> Question:
+def _of_published(one: _Published, *, whole: bool) -> Question:
     sessions = zip(one.haystack_dates, one.haystack_sessions, strict=True)
-    kept = ((date, [turn for turn in turns if turn.has_answer]) for date, turns in sessions)
+    kept = (
+        (date, [turn for turn in turns if whole or turn.has_answer]) for date, turns in sessions
+    )
     return _question(one, kept, abstention=one.question_id.endswith("_abs"))
 
 
@@ -138,6 +146,7 @@ def _question(
             _session(f"{asked.question_id}/{number}", at, turns)
             for number, (at, turns) in enumerate(found, start=1)
         ),
+        answer=str(asked.answer),
     )
 
 

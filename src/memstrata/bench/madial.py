@@ -76,7 +76,7 @@ def run_madial(
         for stack in present:
             bar.add_task(stack.title, total=None)
             path = str(folder / f"{stack.title}.db")
-            with memstrata.open(path, embedder=embedder) as memory:
+            with memstrata.open(path, embedder=embedder, llm="none") as memory:
                 haystack.put(memory, stack.items, ledger, infer=infer)
                 for case in stack.cases:
                     answer = (

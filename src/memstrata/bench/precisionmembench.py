@@ -86,7 +86,7 @@ def run_precisionmembench(
     with haystack.folder("precision") as folder:
         path = str(folder / "memory.db")
         with (
-            memstrata.open(path, embedder=embedder) as memory,
+            memstrata.open(path, embedder=embedder, llm="none") as memory,
             reports.progress(console) as bar,
         ):
             bar.add_task("PrecisionMemBench", total=None)

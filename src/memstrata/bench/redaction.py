@@ -262,7 +262,7 @@ def _cost(folder: Path, embedder: str, messages: list[dict[str, Any]], rounds: i
     for number in range(rounds + 1):  # the first warms up
         for name in sorted(timings, reverse=bool(number % 2)):
             path = str(folder / f"{embedder}-{name}-{number}.db")
-            with memstrata.open(path, embedder=embedder) as memory:
+            with memstrata.open(path, embedder=embedder, llm="none") as memory:
                 memory.add(messages[:1], user_id="warm", infer=False)
                 with _no_redaction(off=name == "without"):
                     started = time.perf_counter()

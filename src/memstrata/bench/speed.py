@@ -123,7 +123,7 @@ import json, sys, time
 at = [time.perf_counter()]
 import memstrata
 at.append(time.perf_counter())
-memory = memstrata.open(sys.argv[1], embedder=sys.argv[2])
+memory = memstrata.open(sys.argv[1], embedder=sys.argv[2], llm="none")
 at.append(time.perf_counter())
 found = memory.search("Who works for Brilabex?", user_id="bench-user").hits
 at.append(time.perf_counter())

@@ -76,7 +76,9 @@ def random_vectors(random: np.random.Generator, count: int, dimensions: int) -> 
 def ingest(folder: str, embedder: str, count: int, batch: int) -> Figures:
     """Messages a second with this model, or with `none`, in calls of `batch` messages each."""
     written = _texts(count + batch)
-    with memstrata.open(_file(folder, f"ingest-{embedder}-{batch}"), embedder=embedder) as memory:
+    with memstrata.open(
+        _file(folder, f"ingest-{embedder}-{batch}"), embedder=embedder, llm="none"
+    ) as memory:
         _add(memory, written[:batch], batch=batch)
         wall, cpu = time.perf_counter(), time.process_time()
         _add(memory, written[batch:], batch=batch, first=batch)
@@ -218,7 +220,7 @@ def _open(path: str, embedder: str) -> Generator[tuple[Memory, MadeUpVectors]]:
     if model is None:
         raise InvalidInput("search speed is measured with vectors: name an embedder, not 'none'")
     made_up = MadeUpVectors(model)
-    with memstrata.open(path, embedder=made_up) as memory:
+    with memstrata.open(path, embedder=made_up, llm="none") as memory:
         yield memory, made_up
 
 

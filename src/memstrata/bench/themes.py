@@ -222,7 +222,7 @@ def _store(texts: Sequence[str], embedder: Embedder) -> Block:
     """The same through a store: names, rows and index, in the transactions of the real work."""
     with haystack.folder("themes") as folder:
         path = str(folder / "memory.db")
-        with memstrata.open(path, embedder=embedder) as memory:
+        with memstrata.open(path, embedder=embedder, llm="none") as memory:
             for text in texts:
                 memory.create({"kind": "semantic", "name": text}, user_id=_USER)
             took = [_seconds(lambda: _rebuild(memory)) for _ in range(_RUNS)]

@@ -110,7 +110,7 @@ def run_tokens(
     ledger = Ledger(embedder)
     with haystack.folder("tokens") as folder, reports.progress(console) as bar:
         path = folder / "memory.db"
-        with memstrata.open(str(path), embedder=model) as memory:
+        with memstrata.open(str(path), embedder=model, llm="none") as memory:
             runs: list[_Run] = []
             for one in conversations:
                 bar.add_task(one.id, total=None)
@@ -251,12 +251,12 @@ def _ablations(path: Path, model: Embedder, runs: Sequence[_Run]) -> Block:
     for name, grouping in _VARIANTS.items():
         copy = path.with_name("variant.db")
         shutil.copyfile(path, copy)
-        with memstrata.open(str(copy), embedder=model, grouping=grouping) as memory:
+        with memstrata.open(str(copy), embedder=model, llm="none", grouping=grouping) as memory:
             for run in runs:
                 memory.consolidate(user_id=run.user, rebuild_themes=True)
             found[name] = _through_themes(memory, runs)
         copy.unlink()
-    with memstrata.open(str(path), embedder=model) as memory:
+    with memstrata.open(str(path), embedder=model, llm="none") as memory:
         found["flat"] = _flat(memory, runs)
     return found
 

@@ -90,6 +90,8 @@ async def by_model(
     outcomes = await managers.together([partial(reader.read, one) for one in calls], _MOST_AT_ONCE)
     for call, outcome in zip(calls, outcomes, strict=True):
         _take(written, call, outcome)
+    if all(isinstance(outcome, MemstrataError) for outcome in outcomes):
+        written.actor = "local rules"
     _stand_in(written, local)
     written.proposals = _with_documents(written.proposals, local, set(written.unread))
     written.proposals = await _made_room(desk, written, core)

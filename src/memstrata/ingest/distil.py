@@ -23,11 +23,11 @@ from memstrata.ingest.standing import Standing
 from memstrata.ingest.versions import new_record, put_version
 from memstrata.kinds import Core
 from memstrata.models.spending import Meter
-from memstrata.records import Record, Scope, micros
+from memstrata.records import Message, Record, Scope, micros
 from memstrata.runtime import Runtime, new_id, zone_named
 from memstrata.store.batches import Lease
 from memstrata.store.distil import Distilled, Material, Talk
-from memstrata.store.ports import LinkEvidence, PutEpisode, Told, Write
+from memstrata.store.ports import LinkEvidence, Narrate, PutEpisode, Told, Write
 from memstrata.text.names import names
 
 __all__ = ["distil", "writes_for"]
@@ -100,6 +100,7 @@ async def _attempt(runtime: Runtime, lease: Lease, material: Material, written: 
         read=tuple(_read(material)),
         unread=tuple(one for one in written.unread if one in _fresh(material)),
         refused=tuple(written.refused[:_MOST_REFUSED]),
+        retold=_retold(written, zone) if material.provisional and written.told else None,
     )
     await runtime.store.distilled(lease, made, runtime.now(), written.actor)
 
@@ -131,6 +132,17 @@ def _teller(written: Written, zone: tzinfo) -> Callable[[Talk, Run, bool], Told]
         return plain
 
     return tell
+
+
+def _retold(written: Written, zone: tzinfo) -> tuple[tuple[str, ...], Narrate]:
+    """Episodes that the rules told, told by the model that has read them since."""
+
+    def tell(messages: Sequence[Message]) -> Told:
+        named = next((one.id for one in messages if one.id in written.told), "")
+        title, summary = written.told.get(named, (None, None))
+        return narrate(messages, zone, title=title, summary=summary)
+
+    return tuple(written.told), tell
 
 
 def _read(material: Material) -> set[str]:

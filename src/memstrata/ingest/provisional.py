@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from memstrata.errors import Conflict
 from memstrata.ingest.undo import inverse, net
+from memstrata.ingest.versions import put_version
 from memstrata.records import Record, Scope
 from memstrata.runtime import Runtime
 from memstrata.store.ports import CloseRecord, NewBatch, PutVersion, View, Write
@@ -28,6 +29,14 @@ class TakenBack:
     instead: dict[str, Record | None] = field(default_factory=dict[str, Record | None])
     """By the id of a record, what it is after that; None where it is gone."""
 
+    def add(self, write: Write) -> None:
+        """One write more."""
+        self.writes.append(write)
+        if isinstance(write, CloseRecord):
+            self.instead[write.record_id] = None
+        elif isinstance(write, PutVersion):
+            self.instead[write.record.id] = write.record
+
     def seen(self, related: Sequence[Record]) -> list[Record]:
         """Records as they are when this is done."""
         gone = {key for key, one in self.instead.items() if one is None}
@@ -37,22 +46,45 @@ class TakenBack:
 
 
 async def take_back(runtime: Runtime, scope: Scope, batch_id: str) -> TakenBack:
-    """What was provisional in a batch, but for what has been changed since: that is somebody's."""
+    """What was provisional in a batch, but for what has been changed since: that is somebody's.
+
+    What such a record took the place of stays ended by it, and its mark is taken off.
+    """
     found = await runtime.store.changes(View((scope,)), batch_id)
     marked = [change for _, change in found if change.reason.startswith(PREFIX)]
     batch = NewBatch(batch_id, "add", "", runtime.now())
-    taken = TakenBack()
+    inverses: dict[str, list[Write]] = {}
+    kept: list[str] = []
     for change in net(marked):
         if change.op == "evidence":
             continue  # what it rests on is so, whoever has found it
         try:
-            writes = await inverse(runtime, scope, change, batch, cascade=False)
+            inverses[change.target_id] = await inverse(runtime, scope, change, batch, cascade=False)
         except Conflict:
-            continue
-        for write in writes:
-            taken.writes.append(write)
-            if isinstance(write, CloseRecord):
-                taken.instead[write.record_id] = None
-            elif isinstance(write, PutVersion):
-                taken.instead[write.record.id] = write.record
+            kept.append(change.target_id)
+    there = await runtime.store.get(View((scope,)), [*inverses, *kept])
+    records = {key: one for key, one in there.items() if isinstance(one, Record)}
+    taken = TakenBack()
+    for record_id, writes in inverses.items():
+        record = records.get(record_id)
+        if record is None or record.superseded_by not in kept:
+            for write in writes:
+                taken.add(write)
+    for record_id in kept:
+        record = records.get(record_id)
+        if record is not None and MARK in record.metadata:
+            taken.add(_unmarked(runtime, record, batch_id))
     return taken
+
+
+def _unmarked(runtime: Runtime, record: Record, batch_id: str) -> PutVersion:
+    again = record.model_copy(
+        update={
+            "version": record.version + 1,
+            "recorded_at": max(runtime.clock(), record.recorded_at),
+            "batch_id": batch_id,
+            "metadata": {key: one for key, one in record.metadata.items() if key != MARK},
+            "evidence": [],
+        }
+    )
+    return put_version(runtime, again, "update", old=record, reason="a model has read it")

@@ -16,6 +16,7 @@ from memstrata.store.batches import Lease
 from memstrata.store.entities import KnownEntity
 from memstrata.store.ports import (
     LinkEvidence,
+    Narrate,
     NewBatch,
     PutEntity,
     PutEpisode,
@@ -93,6 +94,8 @@ class Distilled:
     """Ids of the messages that a model was to read and has not."""
     refused: tuple[str, ...] = field(default=())
     """Why proposals of a model do not hold; nothing of what they say."""
+    retold: tuple[tuple[str, ...], Narrate] | None = None
+    """Messages whose episodes are there, and are told anew."""
 
 
 def material(tx: Tx, lease: Lease) -> Material:
@@ -266,6 +269,10 @@ def commit(tx: Tx, lease: Lease, made: Distilled, at: int, actor: str) -> list[C
     for write in made.episodes:
         episodes.put(tx, lease.number, lease.batch_id, at, write)
     episodes.close(tx, lease.number, made.closed)
+    if made.retold is not None:
+        ids, narrate = made.retold
+        rows = tx.rows("episode_of_messages", {"scope": lease.number, "ids": dumps(list(ids))})
+        episodes.retell(tx, lease.scope, lease.number, [int(row[0]) for row in rows], narrate)
     batch = NewBatch(lease.batch_id, "add", actor, at)
     changes = carry_out(tx, lease.number, batch, made.writes)
     entities.put(tx, lease.number, at, made.entities)

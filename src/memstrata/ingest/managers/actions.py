@@ -80,12 +80,14 @@ class Routing(BaseModel):
 
 
 def actions_schema(
-    kinds: Sequence[str], numbers: int, aliases: Sequence[str], *, told: bool
+    kinds: Sequence[str], numbers: int, aliases: Sequence[str], *, told: bool, most: int = 40
 ) -> JsonObject:
-    """The JSON schema of `Actions` for some kinds; `told` asks for title and summary."""
+    """The JSON schema of `Actions` for some kinds, with at most so many memories; `told` asks for
+    title and summary.
+    """
     forms: list[JsonValue] = [_form(kind, numbers, aliases) for kind in kinds]
     items: JsonObject = {"anyOf": forms} if len(forms) > 1 else cast("JsonObject", forms[0])
-    memories: JsonObject = {"type": "array", "items": items, "maxItems": 40}
+    memories: JsonObject = {"type": "array", "items": items, "maxItems": most}
     return _object({"memories": memories, **(_told() if told else {})})
 
 

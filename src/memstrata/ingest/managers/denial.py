@@ -39,6 +39,9 @@ _FILLER_ZH = (
     "了|在|从|跟|和|与|我|你|他|她|它|这|那|个|们|的|上|里|去|再|也|就|都|已经|是|过|把|被"
     "|用户|工作|上班"
 )
+_LONGEST = 1000
+"""Characters of a sentence that are read."""
+_HAN = re.compile(r"[\u3400-\u9fff]")
 _CAN_FOLLOW = re.compile(
     r"last|this|next|yesterday|today|now|recently|ago|years?|months?|weeks?|days?|anymore|more|"
     r"either|though|for|in|on|at|since|because|after|when|\d+",
@@ -81,11 +84,13 @@ def _words_of(attribute: str) -> list[str]:
 
 def _about(value: str, words: Sequence[str], over: str, *, exclusive: bool) -> re.Pattern[str]:
     """What ends, then the value, or the other way round, with nothing between that tells more."""
-    between = "|".join([*words, *sorted(map(re.escape, STOP_WORDS), reverse=True), _FILLER])
-    gap = rf"(?:[\s'’]*(?:(?:{between})(?![\w])|{_FILLER_ZH}|{'|'.join(words) or _FILLER_ZH}))*"
+    latin = "|".join([*words, *sorted(map(re.escape, STOP_WORDS), reverse=True), _FILLER])
+    han = "|".join([*(word for word in words if _HAN.search(word)), _FILLER_ZH])
+    # Atomic: each word in one way only, or a text that repeats one takes for ever.
+    gap = rf"(?>[\s'’]*(?:(?:{latin})(?![\w])|{han}))*"
     parts = [part for part in re.split(r"\s+", value.strip()) if fold(part) not in STOP_WORDS]
     named = r"\W+".join(re.escape(part) + r"(?:s|es)?" for part in parts) or re.escape(value)
-    aux = r"(?:\s+(?:is|was|are|were|has|have|had|been|got|finally|now))*"
+    aux = r"(?>\s+(?:is|was|are|were|has|have|had|been|got|finally|now))*"
     before = rf"(?:{over}){gap}[\s\"'“‘]*(?P<one>{named})"
     after = rf"(?P<other>{named}){aux}\s*(?:{_GONE})"
     # 不弹古筝了: of what may be several, whatever the verb is.
@@ -94,7 +99,7 @@ def _about(value: str, words: Sequence[str], over: str, *, exclusive: bool) -> r
 
 
 def _said(pattern: re.Pattern[str], sentence: str, attribute: str) -> bool:
-    for found in pattern.finditer(sentence):
+    for found in pattern.finditer(sentence[:_LONGEST]):
         if found["one"] is None or not _goes_on(sentence[found.end() :], attribute):
             return True
     return False

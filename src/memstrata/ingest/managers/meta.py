@@ -40,7 +40,9 @@ __all__ = ["Desk", "Reading", "Strategy", "language_of", "read"]
 Strategy = Literal["single", "managers"]
 T = TypeVar("T")
 
-_REPLY_TOKENS = 1500
+_MOST_TOKENS = 1500
+_ITEM_TOKENS = 90
+"""Of one memory, about; a small model that goes on and on is stopped by it."""
 _ROUTE_TOKENS = 400
 
 
@@ -83,12 +85,13 @@ async def read(desk: Desk, unit: Unit, known: Known, kinds: Sequence[str]) -> Re
         return Reading()
     if desk.strategy == "managers":
         return await _by_managers(desk, unit, known, kinds, language)
+    most = _most(unit, desk)
     asked = Prompt(
         purpose="extract",
         system=prompt("single", language, known=bool(known.aliases), kinds=_hints(kinds, language)),
         turns=(Said("user", show(unit, known, language, desk.count)),),
-        schema=actions_schema(kinds, len(unit.lines), [*known.aliases], told=True),
-        max_tokens=_REPLY_TOKENS,
+        schema=actions_schema(kinds, len(unit.lines), [*known.aliases], told=True, most=most),
+        max_tokens=_room(most),
     )
     actions, made = await obtain(
         desk.model, asked, lambda text: _actions(text, unit, known, kinds, language), desk.meter
@@ -104,6 +107,16 @@ async def read(desk: Desk, unit: Unit, known: Known, kinds: Sequence[str]) -> Re
 def _told(value: JsonValue) -> str | None:
     text = text_of(value)
     return text and repair(text)[0]
+
+
+def _most(unit: Unit, desk: Desk) -> int:
+    """How many memories the new messages may hold: one in every few words of them."""
+    return min(40, 3 + sum(desk.count(line.text) for line in unit.lines) // 12)
+
+
+def _room(most: int) -> int:
+    """Tokens for a reply of so many memories, with title and summary."""
+    return min(_MOST_TOKENS, 200 + _ITEM_TOKENS * most)
 
 
 def _hints(kinds: Sequence[str], language: Language) -> str:
@@ -192,6 +205,7 @@ async def _manage(
 ) -> Drafted:
     """One manager's proposals from its share of the messages, which alone they may rest on."""
     own = known.of_kinds([kind])
+    most = _most(unit, desk)
     share = replace(unit, lines=tuple(one for one in unit.lines if one.number in numbers))
     asked = Prompt(
         purpose=f"manage {kind}",
@@ -203,8 +217,8 @@ async def _manage(
             kinds=_hints([kind], language),
         ),
         turns=(Said("user", show(unit, own, language, desk.count, numbers=numbers)),),
-        schema=actions_schema([kind], len(unit.lines), [*own.aliases], told=False),
-        max_tokens=_REPLY_TOKENS,
+        schema=actions_schema([kind], len(unit.lines), [*own.aliases], told=False, most=most),
+        max_tokens=_room(most),
     )
     _, made = await obtain(
         desk.model, asked, lambda text: _actions(text, share, own, [kind], language), desk.meter
