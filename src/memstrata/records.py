@@ -166,9 +166,10 @@ class Theme(Value):
     user_id: str | None = None
     agent_id: str | None = None
     name: str
-    """The names and words its records have in common and others have not."""
+    """The names and words its records have in common and others have not, or what a language model
+    calls it."""
     summary: str
-    """Titles of its most typical records."""
+    """Titles of its most typical records, or a sentence of a language model."""
     parent_id: str | None = None
     children: int = 0
     """How many themes are under it; those of records have none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ async def open_store(
     opened: list[AsyncMemory] = []
 
     async def open_one(
-        name: str = "store", model: Embedder | str | None = None, **options: str
+        name: str = "store", model: Embedder | str | None = None, **options: Any
     ) -> AsyncMemory:
         url = STORES[request.param](tmp_path, name)
         memory = await memstrata.open_async(url, embedder=model or embedder, **options)

@@ -24,7 +24,7 @@ from memstrata.store.statements import load_statements
 STATEMENTS = load_statements("memstrata.store.sqlite")
 BIG = (
     "messages", "records", "items", "vectors", "evidence", "batches", "changes", "mentions",
-    "entities", "spending",
+    "entities", "spending", "judged",
 )  # fmt: skip
 
 WHOLE_SCOPE = {
@@ -57,6 +57,7 @@ WHOLE_SCOPE = {
     "erase_batches_all": "an erasure of everything",
     "message_users": "consolidation asks who ever spoke as the user",
     "entity_orphans": "consolidation looks at every entity",
+    "judged_known": "consolidation leaves out every pair that was judged before",
     "batch_rebuilds": "after an erasure: what an earlier one has not made anew yet",
     "record_rejected": "after an erasure: what must not be made anew",
     "scope_agents": "asks of each scope whether it holds anything",
@@ -104,6 +105,9 @@ MEANT = {
     "erase_batches": "PRIMARY KEY (scope=? AND id=?)",
     "erase_entities": "PRIMARY KEY (scope=? AND seq=?)",
     "record_ids_linked": "records_ended (scope=? AND superseded_by=?)",
+    "record_vectors": "records_open (scope=? AND id=?)",
+    "erase_judged": "PRIMARY KEY (scope=? AND one=?)",
+    "erase_judged_after": "judged_other (scope=? AND other=?)",
     "tombstone_salt": "PRIMARY KEY (scope=? AND salt>?)",
     "tombstone_find": "PRIMARY KEY (scope=? AND salt=? AND what=? AND mark=?)",
     "tombstone_turns": "tombstones_session (scope=? AND session=?)",

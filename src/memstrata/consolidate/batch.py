@@ -11,10 +11,13 @@ from typing import cast, get_args
 import anyio
 import anyio.to_thread
 
+from memstrata.consolidate.asking import Asking
+from memstrata.consolidate.by_model import candidates, compared, rewritten
 from memstrata.consolidate.derived import (
     Derived,
     Key,
     is_as_written,
+    is_by_model,
     is_derived,
     is_ours,
     key_of,
@@ -22,12 +25,16 @@ from memstrata.consolidate.derived import (
     stamped,
 )
 from memstrata.consolidate.digests import Period, digests, periods_of
-from memstrata.consolidate.duplicates import duplicates, has_expired, lapsed
+from memstrata.consolidate.duplicates import Duplicate, duplicates, has_expired, lapsed
 from memstrata.consolidate.profile import PROFILE, called, profile
 from memstrata.errors import Conflict
+from memstrata.ingest.distil import writes_for
 from memstrata.ingest.edit import retired
+from memstrata.ingest.held import held
+from memstrata.ingest.standing import Standing
 from memstrata.ingest.versions import new_record, put_version
 from memstrata.kinds import DERIVED, KINDS, Core, Episodic, KindModel, Semantic, kind_of
+from memstrata.models.spending import Meter
 from memstrata.records import (
     Evidence,
     JsonObject,
@@ -40,7 +47,7 @@ from memstrata.records import (
 )
 from memstrata.runtime import Runtime, new_id, zone_named
 from memstrata.store.batches import Lease
-from memstrata.store.derive import Due, Made
+from memstrata.store.derive import Due, Judged, Made
 from memstrata.store.ports import (
     CloseRecord,
     LinkEvidence,
@@ -51,6 +58,7 @@ from memstrata.store.ports import (
     Write,
 )
 from memstrata.store.views import EVER, Listing
+from memstrata.themes.keep import has_unnamed, name_themes
 
 __all__ = ["REQUEST", "consolidate_batch", "is_untidy"]
 
@@ -59,19 +67,39 @@ REQUEST = "consolidate"
 _TRIES = 5
 _PAGE = 2000
 _LEASE_MICROS = 60 * 1_000_000
+_FEWEST = 4
+"""Facts or sentences that a model is asked to put into words: fewer are whole by the rules."""
 
 
-async def consolidate_batch(runtime: Runtime, lease: Lease) -> None:
-    """Do what a leased batch asks for, or what it has made necessary.
+async def consolidate_batch(runtime: Runtime, lease: Lease, meter: Meter) -> str | None:
+    """Do what a leased batch asks for, or what it has made necessary; what a model left undone, and
+    why, in words.
 
-    A batch of `consolidate` does all of it. One that erased what digests or the profile rested on
-    has those made anew, but for what a person took back. One that changed a source, hid or showed
-    it, or brought messages of a day that is told already, has what rests on it made anew.
+    A batch of `consolidate` does all of it, with a language model if there is one. One that erased
+    what digests or the profile rested on has those made anew, but for what a person took back. One
+    that changed a source, hid or showed it, or brought messages of a day that is told already, has
+    what rests on it made anew. These ask no model: they are part of what others wait for.
     """
+    due = await runtime.store.due(lease)
+    if runtime.llm is None or due.request.get(REQUEST) != "all":
+        await _attempts(runtime, lease, due, None)
+        return None
+    asking = Asking(runtime.llm.extract, meter)
+    await held(runtime, lease, partial(_with_model, runtime, lease, due, asking))
+    return asking.note()
+
+
+async def _with_model(runtime: Runtime, lease: Lease, due: Due, asking: Asking) -> None:
+    await _attempts(runtime, lease, due, asking)
+    await name_themes(runtime, lease.scope, asking)
+
+
+async def _attempts(runtime: Runtime, lease: Lease, due: Due, asking: Asking | None) -> None:
     for attempt in range(_TRIES):
-        due = await runtime.store.due(lease)
+        if attempt:
+            due = await runtime.store.due(lease)
         zone = zone_named(due.timezone) if due.timezone else runtime.zone
-        work = _Work(runtime, lease.scope, zone, lease)
+        work = _Work(runtime, lease.scope, zone, lease, asking)
         try:
             if due.request.get(REQUEST) == "all":
                 if not due.done:
@@ -88,8 +116,10 @@ async def consolidate_batch(runtime: Runtime, lease: Lease) -> None:
 
 
 async def is_untidy(runtime: Runtime, scope: Scope) -> bool:
-    """Whether there is anything to consolidate."""
-    return await _Work(runtime, scope, await runtime.zone_of(scope)).everything()
+    """Whether there is anything to consolidate, or to ask a model."""
+    if await _Work(runtime, scope, await runtime.zone_of(scope)).everything():
+        return True
+    return runtime.llm is not None and await has_unnamed(runtime, scope)
 
 
 @dataclass(slots=True)
@@ -113,6 +143,10 @@ class _Known:
         made.sort(key=_stands)
         return {key_of(one): one for one in made}
 
+    def put(self, record: Record) -> None:
+        """Take in what becomes of a record."""
+        self.records = [record if one.id == record.id else one for one in self.records]
+
     def may_change(self, record: Record) -> bool:
         """What somebody has changed or retired is left as it is."""
         return record.id not in self.edited and record.lifecycle == "current"
@@ -126,28 +160,41 @@ class _Work:
     """One attempt, on behalf of one leased batch; without one it only sees what is to be done."""
 
     def __init__(
-        self, runtime: Runtime, scope: Scope, zone: tzinfo, lease: Lease | None = None
+        self,
+        runtime: Runtime,
+        scope: Scope,
+        zone: tzinfo,
+        lease: Lease | None = None,
+        asking: Asking | None = None,
     ) -> None:
         self.runtime = runtime
         self.scope = scope
         self.lease = lease
+        self.asking = asking
+        self.by_model = asking is not None or (lease is None and runtime.llm is not None)
+        """Whether a model does what it can; where none is asked, that is to be seen."""
         self.zone = zone
         self.now = runtime.clock()
         self.batch = NewBatch(new_id("batch"), "consolidate", "consolidate", runtime.now())
         self.writes: list[Write] = []
         self.messages: list[str] = []
         self.records: list[str] = []
+        self.judged: list[Judged] = []
 
     async def everything(self) -> bool:
         """All that `consolidate` does; whether that is anything."""
         if self.lease is not None:
             self.batch = replace(self.batch, id=self.lease.batch_id)
+        if self.asking is not None:
+            self.asking.begin()
         known = await self._read()
         self._tidy(known)
+        to_ask = await self._compare(known) if self.by_model else False
         made = await self._make(known, None)
+        to_ask |= await self._tell(known, made) if self.by_model else False
         self._put(known, known.derived(), made)
         await self._commit(None)
-        return bool(self.writes)
+        return bool(self.writes) or to_ask
 
     async def what_is_missing(self, lease: Lease) -> None:
         """What is derived, after an erasure: nothing that a person took back."""
@@ -254,16 +301,49 @@ class _Work:
 
     def _tidy(self, known: _Known) -> None:
         for one in duplicates(known.records):
-            reason = f"says the same as {one.kept.id}"
-            if one.evidence:
-                self.writes.append(LinkEvidence(one.kept.id, one.evidence, reason))
-            self.writes.append(retired(self.runtime, one.extra, self.batch, reason))
-            known.gone.add(one.extra.id)
-            self.records += (one.kept.id, one.extra.id)
+            self._retire(known, one, f"says the same as {one.kept.id}")
+            self._judge(one.kept, one.extra, "same")
         for plan in lapsed(known.records, self.now):
             if plan.id not in known.gone:
                 self.writes.append(self._past(plan))
                 known.gone.add(plan.id)
+
+    def _retire(self, known: _Known, one: Duplicate, reason: str) -> None:
+        if one.evidence:
+            self.writes.append(LinkEvidence(one.kept.id, one.evidence, reason))
+        self.writes.append(retired(self.runtime, one.extra, self.batch, reason))
+        known.gone.add(one.extra.id)
+        self.records += (one.kept.id, one.extra.id)
+
+    async def _compare(self, known: _Known) -> bool:
+        """Have the model judge pairs of records; whether there are any."""
+        standing = [one for one in known.records if one.id not in known.gone]
+        pairs = await candidates(self.runtime, self.scope, standing)
+        if self.asking is None or not pairs:
+            return bool(pairs)
+        decided = await compared(self.asking, pairs, self.zone)
+        for one in decided.duplicates:
+            why = f"says the same as {one.kept.id}, by {self.asking.model.id}"
+            self._retire(known, one, why)
+            evidence = [*one.kept.evidence, *one.evidence]
+            known.put(one.kept.model_copy(update={"evidence": evidence}))
+        self._change(known, decided.standing)
+        for pair, answer in decided.judged:
+            self._judge(pair.older, pair.newer, answer)
+            self.records += pair.ids
+        return True
+
+    def _judge(self, one: Record, other: Record, answer: str) -> None:
+        first, second = sorted((one, other), key=lambda record: record.id)
+        self.judged.append(Judged(first.id, second.id, first.version, second.version, answer))
+
+    def _change(self, known: _Known, standing: Sequence[Standing]) -> None:
+        """Facts that end, are linked, or wait for review."""
+        writes, records = writes_for(self.runtime, self.scope, self.batch.id, standing)
+        self.writes += writes
+        for one, record in zip(standing, records, strict=True):
+            assert one.record is not None
+            known.put(record.model_copy(update={"evidence": one.record.evidence}))
 
     def _past(self, plan: Record) -> PutVersion:
         """The write that ends what has expired, or a plan whose time is over."""
@@ -286,10 +366,22 @@ class _Work:
     ) -> dict[Key, Derived | bool | None]:
         """What should be derived: itself, True where it stands already, None where nothing is."""
         standing = known.derived()
-        stands = {key: made_from(one) for key, one in standing.items() if known.may_change(one)}
+        stands = {
+            key: made_from(one)
+            for key, one in standing.items()
+            if known.may_change(one) and (is_by_model(one) or not self.by_model)
+        }
         events, facts = known.of_kind(Episodic.name_of_kind), known.of_kind(Semantic.name_of_kind)
         made: dict[Key, Derived | bool | None] = {}
-        telling = digests(known.messages, events, self.zone, self.now, known=stands, only=only)
+        telling = digests(
+            known.messages,
+            events,
+            self.zone,
+            self.now,
+            known=stands,
+            only=only,
+            wide=self.by_model,
+        )
         nothing = object()
         while (one := await anyio.to_thread.run_sync(next, telling, nothing)) is not nothing:
             key, digest = cast("tuple[Key, Derived | None]", one)
@@ -301,6 +393,20 @@ class _Work:
             block = partial(profile, facts, names, self.now, known=stands.get(PROFILE))
             made[PROFILE] = await anyio.to_thread.run_sync(block)
         return made
+
+    async def _tell(self, known: _Known, made: dict[Key, Derived | bool | None]) -> bool:
+        """Have the model write what is to be made: the profile, then the newest digests; whether
+        there is anything for it to write."""
+        standing, taken = known.derived(), known.taken()
+        wanted: dict[Key, Derived] = {}
+        for key, one in made.items():
+            old = standing.get(key)
+            free = known.may_change(old) if old else _fingerprint(one) not in taken
+            if isinstance(one, Derived) and len(one.basis) >= _FEWEST and free:
+                wanted[key] = one
+        if self.asking is not None:
+            made.update(await rewritten(self.asking, wanted))
+        return bool(wanted)
 
     # ── what becomes of what is derived ──────────────────────────────────────────────────────
 
@@ -324,7 +430,7 @@ class _Work:
 
     def _write(self, old: Record | None, new: Derived) -> None:
         record = new_record(self.runtime, self.scope, new.model, self.batch.id, old)
-        if old is not None and _shown(old) == _shown(record):
+        if old is not None and _shown(old) == _shown(record) and not _marks_more(record, old):
             return
         record = stamped(record).model_copy(update={"evidence": new.sources})
         if old is not None:
@@ -338,14 +444,23 @@ class _Work:
         self.records += new.records
 
     async def _commit(self, batch: NewBatch | None) -> None:
-        if self.lease is None or not self.writes:
+        if self.lease is None or not (self.writes or self.judged):
             return
-        made = Made(tuple(self.writes), tuple(self.messages), tuple(self.records))
+        made = Made(
+            tuple(self.writes), tuple(self.messages), tuple(self.records), tuple(self.judged)
+        )
         await self.runtime.store.consolidated(self.lease, made, self.runtime.now(), batch)
 
 
 def _shown(record: Record) -> tuple[object, ...]:
     return record.title, record.text, record.occurred_at, record.ended_at
+
+
+def _marks_more(record: Record, old: Record) -> bool:
+    """Whether it must be written though it says no more: that a model was asked for it, and on
+    what, or it would be asked again every time."""
+    known = is_by_model(old) and made_from(old) == made_from(record)
+    return is_by_model(record) and not known
 
 
 def _stands(record: Record) -> bool:

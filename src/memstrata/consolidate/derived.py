@@ -19,8 +19,11 @@ from memstrata.records import Evidence, JsonObject, Record, Sensitivity, Trust
 __all__ = [
     "Derived",
     "Key",
+    "Line",
+    "by_model",
     "hashed",
     "is_as_written",
+    "is_by_model",
     "is_derived",
     "is_ours",
     "key_of",
@@ -29,6 +32,7 @@ __all__ = [
     "made_of",
     "marked",
     "most_sensitive",
+    "sources_of",
     "stamped",
 ]
 
@@ -42,6 +46,26 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One piece of what something is made of, or one line of what was made."""
+
+    text: str
+    messages: tuple[str, ...] = ()
+    """Ids of the messages it is from."""
+    records: tuple[str, ...] = ()
+    trust: Trust = "user"
+    sensitivity: Sensitivity = "low"
+    head: str = ""
+    """When, and by whom."""
+    who: str = ""
+    """By whom, in words as they stand before what was said."""
+    day: str = ""
+    """What stands before what is said of it, for it means nothing without."""
+    core: str = ""
+    """Of a fact, what must be said for it to be told."""
+
+
+@dataclass(frozen=True, slots=True)
 class Derived:
     """A record as it should stand."""
 
@@ -50,6 +74,10 @@ class Derived:
     """Ids of the messages it quotes or rests on."""
     records: tuple[str, ...] = ()
     """Ids of the records it repeats."""
+    basis: tuple[Line, ...] = ()
+    """What a language model may make it of."""
+    lines: tuple[Line, ...] = ()
+    """Those of a profile, each with the facts in it."""
 
     @property
     def sources(self) -> list[Evidence]:
@@ -74,6 +102,13 @@ def marked(model: KindModel, key: Key, sources: str) -> KindModel:
     """A model with the mark of how it was made."""
     mark: JsonObject = {"of": key[0], "period": key[1], "sources": sources, "version": 1}
     return model.model_copy(update={"metadata": {**model.metadata, DERIVED: mark}})
+
+
+def by_model(model: KindModel, name: str) -> KindModel:
+    """A marked model that a language model was asked to write."""
+    mark = model.metadata.get(DERIVED)
+    told: JsonObject = {**(mark if isinstance(mark, dict) else {}), "by": name}
+    return model.model_copy(update={"metadata": {**model.metadata, DERIVED: told}})
 
 
 def stamped(record: Record) -> Record:
@@ -111,6 +146,17 @@ def is_ours(record: Record, versions: Iterable[Record]) -> bool:
 def made_from(record: Record) -> str:
     """The hash of what it was made of."""
     return str(_mark(record).get("sources"))
+
+
+def sources_of(model: KindModel) -> str:
+    """The same of a marked model that is not a record yet."""
+    mark = model.metadata.get(DERIVED)
+    return str(mark.get("sources")) if isinstance(mark, dict) else ""
+
+
+def is_by_model(record: Record) -> bool:
+    """Whether a language model was asked to write it, whatever came of that."""
+    return bool(_mark(record).get("by"))
 
 
 def _mark(record: Record) -> JsonObject:

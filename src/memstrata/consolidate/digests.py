@@ -12,6 +12,7 @@ from typing import Literal
 from memstrata.consolidate.derived import (
     Derived,
     Key,
+    Line,
     is_derived,
     least_trusted,
     made_of,
@@ -26,9 +27,12 @@ from memstrata.text.clean import shorten
 from memstrata.text.recalled import own_words
 from memstrata.text.topics import is_chinese
 
-__all__ = ["Period", "digests", "periods_of"]
+__all__ = ["LONGEST", "Period", "digests", "periods_of"]
 
 LONGEST = 1200
+"""Characters."""
+_BASIS = (40, 6000)
+"""Sentences, and characters of them, that a language model makes one of."""
 _SENTENCES = (4, 10)
 _EVENTS = 5
 _EVENTS_LENGTH = 500
@@ -100,13 +104,14 @@ def digests(
     *,
     known: Mapping[Key, str],
     only: Collection[Key] | None = None,
+    wide: bool = False,
 ) -> Iterator[tuple[Key, Derived | None]]:
     """The digests of all days that are over, and of all weeks with two days or more.
 
     `events` are the episodic records of the scope.
 
     Of one whose sources are those `known` by their hash there is nothing to say: None. `only`
-    restricts to some.
+    restricts to some; with `wide` each has what a language model may make it of.
     """
     by_id = {message.id: message for message in messages}
     said = _by_period(by_id.values(), zone, now)
@@ -128,7 +133,16 @@ def digests(
             yield period.key, None
             continue
         parts = [said[day] for day in days] if period.of == "week" else [said[period]]
-        yield period.key, _digest(period, parts, on_it, by_id, zone, sources)
+        dress = _Dress(period, zone, _is_chinese(said[period]))
+        made = _digest(dress, parts, on_it, by_id, sources)
+        if wide:
+            basis = (*_happened(_shown(on_it), dress, by_id), *_said(said[period], dress))
+            made = replace(made, basis=basis)
+        yield period.key, made
+
+
+def _is_chinese(messages: Iterable[Message]) -> bool:
+    return is_chinese(" ".join(own_words(message.content)[:500] for message in messages))
 
 
 def _by_period(
@@ -175,6 +189,10 @@ class _Dress:
         line = line_of(message, text, self.chinese)
         return self._dated(line, self._day(message.occurred_at))
 
+    def before(self, when: datetime) -> str:
+        """The day of a line, where it must be said."""
+        return "" if self.period.of == "day" else self._named(self._day(when))
+
     def event(self, event: Record, said: Mapping[str, Message]) -> str:
         """What happened; where it was told on another day, with that."""
         line = shorten(event.text.partition("\n")[0], _EVENT)
@@ -211,26 +229,23 @@ class _Line:
 
 
 def _digest(
-    period: Period,
+    dress: _Dress,
     days: Sequence[Sequence[Message]],
     events: Sequence[Record],
     said: Mapping[str, Message],
-    zone: tzinfo,
     sources: str,
 ) -> Derived:
     """`said` are all messages of the scope by id: an event may be told on another day."""
-    messages = [message for day in days for message in day]
-    chinese = is_chinese(" ".join(own_words(message.content)[:500] for message in messages))
+    period = dress.period
     shown = _shown(events)
-    dress = _Dress(period, zone, chinese)
     told = [dress.event(event, said) for event in shown]
     room = LONGEST - sum(len(line) + 1 for line in told)
     lines = _quotes(days, [event.text for event in shown], dress, room)
     quoted = list({line.message.id: line.message for line in lines}.values())
-    start, end = period.bounds(zone)
+    start, end = period.bounds(dress.zone)
     model = Episodic(
         event_type="digest",
-        title=period.title(chinese),
+        title=period.title(dress.chinese),
         summary="\n".join([*told, *(line.text for line in lines)]),
         occurred_at=start,
         ended_at=end,
@@ -243,6 +258,45 @@ def _digest(
         messages=(*(m.id for m in quoted), *(one for one in resting if one in said)),
         records=tuple(event.id for event in shown),
     )
+
+
+def _happened(
+    events: Sequence[Record], dress: _Dress, said: Mapping[str, Message]
+) -> Iterator[Line]:
+    """Events, as a language model sees them."""
+    for event in events:
+        when = event.occurred_at or event.created_at
+        yield Line(
+            text=shorten(event.text.partition("\n")[0], _EVENT),
+            messages=tuple(e.source_id for e in event.evidence if e.source_id in said),
+            records=(event.id,),
+            trust=event.trust,
+            sensitivity=event.sensitivity,
+            head=when.astimezone(dress.zone).date().isoformat(),
+            day=dress.before(when),
+        )
+
+
+def _said(messages: Sequence[Message], dress: _Dress) -> Iterator[Line]:
+    """The sentences, as a language model sees them, in order; of many those that tell most."""
+    telling = [one for one in tell(messages) if not _CAPTION.fullmatch(one.text)]
+    most, room = _BASIS
+    shown: list[Sentence] = []
+    for one in sorted(telling, key=lambda one: -one.value)[:most]:
+        room -= len(one.text)
+        if room >= 0:
+            shown.append(one)
+    for one in sorted(shown, key=lambda one: (one.message, one.place)):
+        message = messages[one.message]
+        day = message.occurred_at.astimezone(dress.zone).date().isoformat()
+        yield Line(
+            text=one.text,
+            messages=(message.id,),
+            trust=message.trust,
+            head=f"{day} {message.speaker}",
+            who=line_of(message, "", dress.chinese).strip(),
+            day=dress.before(message.occurred_at),
+        )
 
 
 def _shown(events: Sequence[Record]) -> list[Record]:

@@ -18,7 +18,7 @@ from memstrata.consolidate.derived import is_derived
 from memstrata.kinds import kind_of
 from memstrata.records import Evidence, Record, Trust, micros
 
-__all__ = ["Duplicate", "duplicates", "has_expired", "lapsed"]
+__all__ = ["Duplicate", "duplicates", "has_expired", "is_linked", "lapsed", "rank"]
 
 _TRUST = {name: place for place, name in enumerate(get_args(Trust))}
 
@@ -44,7 +44,7 @@ def duplicates(records: Iterable[Record]) -> Iterator[Duplicate]:
     """
     same: dict[tuple[JsonValue, ...], list[Record]] = {}
     for record in records:
-        if record.lifecycle != "current" or is_derived(record) or _is_linked(record):
+        if record.lifecycle != "current" or is_derived(record) or is_linked(record):
             continue
         gist = kind_of(record.kind).gist(record)
         if gist is not None:
@@ -52,16 +52,16 @@ def duplicates(records: Iterable[Record]) -> Iterator[Duplicate]:
             apart = (record.kind, record.sensitivity, None if ends is None else micros(ends))
             same.setdefault((*apart, *gist), []).append(record)
     for group in same.values():
-        kept, *rest = sorted(group, key=_rank)
+        kept, *rest = sorted(group, key=rank)
         yield from (Duplicate(kept, extra) for extra in rest)
 
 
-def _is_linked(record: Record) -> bool:
+def is_linked(record: Record) -> bool:
     """Whether it is part of a chain, which would end in nothing without it."""
     return record.supersedes is not None or record.superseded_by is not None
 
 
-def _rank(record: Record) -> tuple[int, int, datetime, str]:
+def rank(record: Record) -> tuple[int, int, datetime, str]:
     return _TRUST[record.trust], -len(record.evidence), record.created_at, record.id
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from memstrata.consolidate.derived import (
     Derived,
     Key,
+    Line,
     least_trusted,
     made_of,
     marked,
@@ -23,11 +25,12 @@ from memstrata.text.analyse import fold
 from memstrata.text.names import normal_form
 from memstrata.text.topics import is_chinese
 
-__all__ = ["LABEL", "PROFILE", "called", "profile"]
+__all__ = ["LABEL", "LONGEST", "PROFILE", "called", "profile"]
 
 LABEL = "profile"
 PROFILE: Key = (LABEL, "")
 LONGEST = 1500
+"""Characters."""
 _LIMIT = 2000
 _VALUES = 8
 """Of one attribute: the rest is found by searching."""
@@ -80,16 +83,16 @@ def profile(
     sources = made_of([f"{fact.id} {fact.version}" for row in rows for fact in row.facts])
     if sources == known:
         return True
-    lines: list[str] = []
-    used: list[Record] = []
+    lines: dict[str, Line] = {}
+    basis: list[Line] = []
     length = 0
     for row in rows:
         shown = row.facts[:_VALUES]
         line = _line(row, shown)
         if line in lines or length + len(line) + 1 > min(LONGEST, _LIMIT):
             continue
-        lines.append(line)
-        used += shown
+        lines[line] = _of_facts(line, shown)
+        basis += (_of_fact(row, one) for one in shown)
         length += len(line) + 1
     if not lines:
         return None
@@ -97,19 +100,40 @@ def profile(
         label=LABEL,
         value="\n".join(lines),
         limit=_LIMIT,
-        trust=least_trusted(fact.trust for fact in used),
-        sensitivity=most_sensitive(fact.sensitivity for fact in used),
+        trust=least_trusted(line.trust for line in lines.values()),
+        sensitivity=most_sensitive(line.sensitivity for line in lines.values()),
     )
     return Derived(
         model=marked(model, PROFILE, sources),
+        messages=tuple(one for line in lines.values() for one in line.messages),
+        records=tuple(one for line in lines.values() for one in line.records),
+        basis=tuple(basis),
+        lines=tuple(lines.values()),
+    )
+
+
+def _of_facts(text: str, facts: Sequence[Record]) -> Line:
+    return Line(
+        text=text,
         messages=tuple(
             item.source_id
-            for fact in used
+            for fact in facts
             for item in fact.evidence
             if item.source_id.startswith("msg_")
         ),
-        records=tuple(fact.id for fact in used),
+        records=tuple(fact.id for fact in facts),
+        trust=least_trusted(fact.trust for fact in facts),
+        sensitivity=most_sensitive(fact.sensitivity for fact in facts),
     )
+
+
+def _of_fact(row: _Row, fact: Record) -> Line:
+    """A fact in its own words, and in those of its attribute where they differ."""
+    claim = Semantic.claim(fact)
+    plain = _line(row, [fact])
+    text = claim.name if fold(claim.name) == fold(plain) else f"{claim.name} ({plain})"
+    core = claim.name if row.attribute.startswith(" ") else claim.value
+    return replace(_of_facts(text, [fact]), core=core)
 
 
 def _tells(record: Record, names: frozenset[str], now: datetime) -> bool:

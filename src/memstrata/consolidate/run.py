@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from memstrata.consolidate.batch import REQUEST, is_untidy
+from memstrata.consolidate.by_model import COMPARED, undecided
+from memstrata.consolidate.decide import WAITS
 from memstrata.consolidate.derived import is_ours
 from memstrata.consolidate.profile import LABEL
 from memstrata.ingest.add import settle
@@ -29,6 +31,10 @@ async def consolidate(
     view = View((scope,))
     receipt = Receipt(batch_id="", state="done")
     await drain(runtime, scope)  # what waits may bring more to tidy
+    themes = _rebuilt if rebuild_themes else _tidied
+    before: dict[str, int] = {}
+    if runtime.llm is not None:  # so that a model names the themes that will be there
+        before, themes = await themes(runtime, scope), _tidied
     if await is_untidy(runtime, scope):
         request = NewBatch(
             new_id("batch"),
@@ -41,20 +47,27 @@ async def consolidate(
         await runtime.store.apply(scope, request, [])
         receipt = await settle(runtime, scope, Receipt(batch_id=request.id, state="pending"))
     changes = receipt.changes
-    again = await (_rebuilt if rebuild_themes else _tidied)(runtime, scope)
+    again = await themes(runtime, scope)
+    left = [receipt.reason] if receipt.state == "done" and receipt.reason else []
     return Consolidation(
         batch_id=receipt.batch_id,
         state=receipt.state,
-        reason=receipt.reason,
+        reason=None if left else receipt.reason,
         duplicates=sum(change.op == "retire" for change in changes),
-        lapsed_plans=sum(change.op == "end" for change in changes),
+        contradictions=sum(map(_contradicts, changes)),
+        lapsed_plans=sum(change.op == "end" and not _contradicts(change) for change in changes),
         digests=sum(_is_made(change) and not _is_core(change) for change in changes),
         profile=any(_is_made(change) and _is_core(change) for change in changes),
-        themes=again,
+        themes={key: before.get(key, 0) + again.get(key, 0) for key in {**before, **again}},
         entities=await runtime.store.drop_orphans(scope),
         freed_bytes=await runtime.store.compact(),
         changes=changes,
-        notes=await _notes(runtime, view),
+        notes=[
+            *left,
+            *await _notes(runtime, view),
+            *await undecided(runtime, scope, receipt.batch_id, changes),
+        ],
+        ledger=receipt.ledger,
     )
 
 
@@ -69,7 +82,16 @@ async def _rebuilt(runtime: Runtime, scope: Scope) -> dict[str, int]:
 
 def _is_made(change: Change) -> bool:
     """Whether it wrote something that is derived."""
-    return change.op in ("create", "update", "withdraw")
+    return change.op in ("create", "update", "withdraw") and not _is_compared(change)
+
+
+def _is_compared(change: Change) -> bool:
+    return change.reason.startswith(COMPARED)
+
+
+def _contradicts(change: Change) -> bool:
+    """Whether a fact ended, or waits for review, for it contradicts another."""
+    return _is_compared(change) and (change.op == "end" or change.reason.endswith(WAITS))
 
 
 def _is_core(change: Change) -> bool:

@@ -25,6 +25,7 @@ from memstrata.ingest.statements import (
     same_value,
 )
 from memstrata.kinds import Core, KindModel, Semantic
+from memstrata.kinds.attributes import find
 from memstrata.records import Record
 from memstrata.text.analyse import fold
 
@@ -53,12 +54,17 @@ def _one(proposal: Proposal, known: list[Standing]) -> None:
         _targeted(proposal, known)
     elif isinstance(proposal.record, Core):
         edit_core(proposal, known)
-    elif isinstance(proposal.record, Semantic) and proposal.record.subject:
-        is_no_news = fold(proposal.record.subject) == fold(proposal.record.value or "")
+    elif isinstance(proposal.record, Semantic) and _is_claim(proposal.record):
+        is_no_news = fold(proposal.record.subject or "") == fold(proposal.record.value or "")
         if not is_no_news and not _is_put_in_mouth(proposal.record):
             _fact(proposal, _dated(proposal.record, proposal.said_at), known)
     else:
         _other(proposal, known)
+
+
+def _is_claim(model: Semantic) -> bool:
+    """Whether it says what of whom: only then can it be the same as another, or its opposite."""
+    return bool(model.subject and model.attribute and model.value)
 
 
 def _is_put_in_mouth(model: Semantic) -> bool:
@@ -170,21 +176,18 @@ def _fact(proposal: Proposal, model: Semantic, known: list[Standing]) -> None:
 def _rivals(proposal: Proposal, standing: Standing, model: Semantic, *, changed: bool) -> bool:
     """Whether what stands and what is stated cannot both be so.
 
-    An attribute that is not known to have one value at a time has one here if the words say that
-    it changed, and a manager names what changed. What is said to be so besides ends no other.
+    Of an attribute that is not known here it is not known either whether it has one value at a
+    time: it has if the words say that it changed, and a manager names what changed. What is said to
+    be so besides ends no other.
     """
     other = standing.model
     if proposal.beside:
         return same_value(_value(other), model.value) and opposed(other, model)
-    named = proposal.target is not None and standing.record is not None
-    if changed and named and standing.record is not None and standing.record.id == proposal.target:
-        return same_subject(other, model) and (
-            opposed(other, model)
-            or (
-                (other.polarity is not False and model.polarity is not False)  # type: ignore[attr-defined]
-                and not same_value(_value(other), model.value)
-            )
-        )
+    meant = standing.record is not None and standing.record.id == proposal.target
+    if changed and meant and find(model.attribute or "") is None and same_subject(other, model):
+        affirmed = isinstance(other, Semantic) and other.polarity is not False
+        if affirmed and model.polarity is not False:
+            return not same_value(_value(other), model.value)
     return opposed(other, model, changed=changed)
 
 

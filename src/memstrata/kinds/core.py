@@ -29,13 +29,13 @@ class Core(KindModel):
     always: ClassVar[bool] = True
     rarity: ClassVar[int] = 3
     hint: ClassVar[Mapping[Language, str]] = {
-        "en": "core: what matters in every conversation, said by the user: their name, how the "
-        'assistant should behave. "label": human (about the user) or persona (about the '
-        'assistant); "line": one short line; "old": the line of the block that it takes the '
-        "place of, word for word, if there is one.",
-        "zh": "core：每次对话都用得上、由用户亲口说的事：姓名、对助手的要求。label：human（关于"
-        "用户）或 persona（关于助手）；line：一行短句；old：它所取代的原有一行（照抄），"
-        "没有就不写。",
+        "en": "core: what matters in every conversation, said by the user: their name (as the line "
+        '"Name: …"), how the assistant should behave. "label": human (about the user) or persona '
+        '(about the assistant); "line": one short line; "old": the line of the block that it '
+        "takes the place of, word for word, if there is one.",
+        "zh": "core：每次对话都用得上、由用户亲口说的事：姓名（写成“姓名：…”）、对助手的要求。"
+        "label：human（关于用户）或 persona（关于助手）；line：一行短句；old：它所取代的原有一行"
+        "（照抄），没有就不写。",
     }
     draft: ClassVar[Mapping[str, JsonObject]] = {
         "label": {"type": "string", "enum": ["human", "persona"]},

@@ -212,7 +212,8 @@ class _Apply:
     def write_log(self) -> list[Change]:
         first = reserve(self.tx, len(self.log)) if self.log else 0
         # A batch that was distilled in two goes has changes already.
-        before = len(self.tx.rows("change_of_batch", self.params(batch_id=self.batch.id)))
+        had = self.tx.rows("change_of_batch", self.params(batch_id=self.batch.id))
+        before = max((int(str(row[0]).rpartition("_")[2]) + 1 for row in had), default=0)
         rows: list[dict[str, Any]] = []
         for place, entry in enumerate(self.log):
             change_id = f"chg_{self.batch.id.partition('_')[2]}_{before + place}"

@@ -14,15 +14,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from memstrata.consolidate.asking import Asking
 from memstrata.kinds import KINDS
 from memstrata.records import Record, Scope, micros
 from memstrata.runtime import Runtime, new_id
-from memstrata.store.themes import Standing, ThemeRows
+from memstrata.store.themes import Standing, ThemeRows, membership
+from memstrata.themes.called import AT_ONCE, Given, Unnamed, call, still_fits, still_true
 from memstrata.themes.groups import Groups, Members
 from memstrata.themes.naming import Told, name_of, name_of_parent, summary_of
 from memstrata.themes.rules import Rules, rules_for
 
-__all__ = ["keep_themes", "rebuild_themes", "tidy_themes"]
+__all__ = ["has_unnamed", "keep_themes", "name_themes", "rebuild_themes", "tidy_themes"]
 
 _PAGE = 512
 _MOST_BYTES = 64 << 20
@@ -111,6 +113,61 @@ async def rebuild_themes(runtime: Runtime, scope: Scope) -> int:
     return await _worked(runtime, scope, _Work.rebuild)
 
 
+async def name_themes(runtime: Runtime, scope: Scope, asking: Asking) -> int:
+    """Have a model name the themes of two records and more that none has named as they are; how
+    many are called otherwise.
+
+    Up to twenty, the largest first; those beyond are noted as left. A name that a model gave
+    stays while half of the records are the same.
+    """
+    await keep_themes(runtime, scope)
+    unnamed, taken = await _unnamed(runtime, scope)
+    asking.leave("theme names", max(len(unnamed) - AT_ONCE, 0))
+    given = await call(asking, unnamed[:AT_ONCE], taken)
+    return await _worked(runtime, scope, partial(_Work.call, given=given)) if given else 0
+
+
+async def has_unnamed(runtime: Runtime, scope: Scope) -> bool:
+    """Whether there are themes that a model should name."""
+    return bool((await _unnamed(runtime, scope))[0])
+
+
+async def _unnamed(runtime: Runtime, scope: Scope) -> tuple[list[Unnamed], list[str]]:
+    if runtime.model is None:
+        return [], []
+    return await runtime.store.with_themes(scope, runtime.now(), _look, reads=True)
+
+
+def _look(rows: ThemeRows) -> tuple[list[Unnamed], list[str]]:
+    """The themes that no model has named as they are, the largest first and not much more of them
+    than are named at once; and the names of the others."""
+    placed: dict[int, dict[str, int]] = {}
+    for record_id, (seq, theme) in rows.placed().items():
+        placed.setdefault(theme, {})[record_id] = seq
+    wanted: list[tuple[Standing, dict[str, int]]] = []
+    taken: list[str] = []
+    for one in rows.all():
+        members = placed.get(one.seq, {})
+        fits = one.named is not None and still_fits(one.named, membership(members))
+        if one.level or fits or len(members) < 2:
+            taken.append(one.name)
+        else:
+            wanted.append((one, members))
+    wanted.sort(key=lambda pair: (-pair[0].size, pair[0].seq))
+    shown = [_seen(rows, one, members) for one, members in wanted[:AT_ONCE]]
+    rest = [Unnamed(one.seq, one.name, (), b"") for one, _ in wanted[AT_ONCE:]]
+    return [*shown, *rest], taken
+
+
+def _seen(rows: ThemeRows, theme: Standing, members: Mapping[str, int]) -> Unnamed:
+    """A theme with what its members say, the most typical first."""
+    said = {record.id: record.text for _, record in rows.records(members.values())}
+    vectors = rows.members(theme.seq)
+    order = _typical(vectors, theme.total) if vectors else [*members]
+    texts = tuple(said[one] for one in order if one in said)
+    return Unnamed(theme.seq, theme.name, texts, membership(members))
+
+
 async def _worked(runtime: Runtime, scope: Scope, work: Callable[..., tuple[int, _Known]]) -> int:
     """Do some work on the themes of a scope in one transaction; what it says it did."""
     if runtime.embedder is None or runtime.model is None:
@@ -142,6 +199,8 @@ class _Work:
         """Themes of records that were written anew, whose parents tell of them."""
         self.versions: dict[str, int] = {}
         """By record, the version that counts from now on."""
+        self.given: Mapping[int, Given] = {}
+        """What a model calls themes, by number."""
 
     @classmethod
     def run(cls, rows: ThemeRows, *, rules: Rules, known: _Known | None) -> tuple[int, _Known]:
@@ -185,6 +244,23 @@ class _Work:
         changed |= work.save()
         work.known.stamp = rows.advance(rows.themed, changed=changed)
         return moved, work.known
+
+    @classmethod
+    def call(
+        cls, rows: ThemeRows, *, rules: Rules, known: _Known | None, given: Mapping[int, Given]
+    ) -> tuple[int, _Known]:
+        """How many themes are called otherwise, and what is known now.
+
+        One that is gone, or has other members by now, keeps its name.
+        """
+        work = cls(rows, rules, known)
+        groups, standing = work.known.groups, work.known.standing
+        work.given = {seq: one for seq, one in given.items() if seq in groups}
+        before = {seq: standing[seq].name for seq in work.given}
+        groups.touched |= set(work.given)
+        changed = work.save()
+        work.known.stamp = rows.advance(rows.themed, changed=changed or bool(work.given))
+        return sum(standing[seq].name != name for seq, name in before.items()), work.known
 
     def leave_departed(self) -> int:
         """Take out the records that are no more; how many."""
@@ -253,9 +329,27 @@ class _Work:
             free=lambda name: self._is_free(name, span),
         )
         summary = summary_of([record.title for record in typical])
-        seq = self._keep(0, key, standing, name, summary, groups, span)
+        now = membership({name: self.versions[name] for name in members})
+        name, summary, named = self._by_model(key, standing, now, name, summary)
+        seq = self._keep(0, key, standing, name, summary, groups, span, named)
         self._told.add(seq)
         return seq
+
+    def _by_model(
+        self, key: int, standing: Standing | None, now: bytes, rules: Told, summary: str
+    ) -> tuple[Told, str, bytes | None]:
+        """Name and summary, as a model gives them or has given them, else those of the rules; and
+        by which members a model did."""
+        given = self.given.get(key)
+        if given is not None and given.members == now:
+            told = Told(given.name, rules.topics) if given.name else rules
+            return told, given.summary or summary, now
+        then = standing.named if standing else None
+        if standing is None or then is None or not still_fits(then, now):
+            return rules, summary, None
+        if still_true(then, now):
+            summary = self.rows.summary(standing.seq)
+        return Told(standing.name, rules.topics), summary, then
 
     def _is_free(self, name: str, span: tuple[int, int]) -> bool:
         """Whether no other theme of that time is called so."""
@@ -316,6 +410,7 @@ class _Work:
         summary: str,
         groups: Groups,
         span: tuple[int, int],
+        named: bytes | None = None,
     ) -> int:
         """Write a theme, and note it; its number."""
         one = Standing(
@@ -329,6 +424,7 @@ class _Work:
             total=groups.total(key).copy(),
             started_at=span[0],
             ended_at=span[1],
+            named=named,
         )
         seq = self.rows.keep(one, summary)
         self.known.note(replace(one, seq=seq))

@@ -115,6 +115,11 @@ def test_r06_what_another_role_says_is_nothing_about_the_user(role: str, record:
         assert len(made.refused) == 1
 
 
+def test_one_sign_in_common_is_not_the_users_word() -> None:
+    talk = unit(user("买花要花多少钱？", 1), user("我养花很多年了。", 2, role="assistant"))
+    assert hold(talk, propose(fact("爱好", "养花"), 1, 2)).proposals == ()
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "value"),
     [("Tea or coffee, in the end?", "The latter, always.", "coffee"),
@@ -259,6 +264,14 @@ def test_r04_a_sentence_that_mentions_something_does_not_end_it(
     made = hold(unit(said), retire(target := stored(attribute, value)), known=[target])
     assert made.proposals == ()
     assert len(made.refused) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["not " + "work " * 400, "no longer " * 300, "不" + "的" * 800, "Oslo" + " is" * 400],
+)
+def test_a_text_that_repeats_itself_takes_no_longer(text: str) -> None:
+    assert not denies([text], stored("works_at", "Borealis"))
 
 
 def test_a_plan_is_cancelled_by_what_names_a_good_part_of_it() -> None:

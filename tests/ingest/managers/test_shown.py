@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ingest.managers.desk import count, known, record_of, unit, user
 from ingest.said import NOON, said
 
-from memstrata.ingest.managers.prompts import prompt
+from memstrata.ingest.managers.prompting import prompt
 from memstrata.ingest.managers.shown import Known, aliased, show
 from memstrata.ingest.managers.units import Unit
 from memstrata.kinds import KINDS, Core, Semantic

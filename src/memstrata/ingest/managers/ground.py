@@ -191,7 +191,8 @@ def _owned(record: KindModel, speakers: Sequence[Message], people: Sequence[Mess
     if last is None:
         return False
     value = record.value if isinstance(record, Semantic) else None
-    keys = _telling(value or record.body())
+    told = _telling(value or record.body())
+    keys = {key for key in told if len(key) > 1} or told  # one Chinese sign alone is no word
     others = [one for one in speakers if one not in people and keys & frozenset(terms(one.content))]
     own = frozenset[str]().union(*(terms(one.content) for one in people))
     return bool(keys & own) or all(one.occurred_at < last for one in others)

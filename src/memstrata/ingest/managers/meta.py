@@ -23,7 +23,7 @@ from memstrata.ingest.managers.actions import (
     numbers_in,
     routing_schema,
 )
-from memstrata.ingest.managers.prompts import prompt, version_of
+from memstrata.ingest.managers.prompting import prompt, version_of
 from memstrata.ingest.managers.shown import Known, show
 from memstrata.ingest.managers.units import Unit, kinds_in
 from memstrata.ingest.proposals import Proposal
@@ -35,7 +35,7 @@ from memstrata.models.typed import Malformed, obtain, read_as
 from memstrata.text.analyse import repair
 from memstrata.text.topics import is_chinese
 
-__all__ = ["Desk", "Reading", "Strategy", "language_of", "read"]
+__all__ = ["Desk", "Reading", "Strategy", "language_of", "read", "together"]
 
 Strategy = Literal["single", "managers"]
 T = TypeVar("T")

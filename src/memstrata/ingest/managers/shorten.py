@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from memstrata.ingest.core_block import edited
 from memstrata.ingest.managers.meta import Desk
-from memstrata.ingest.managers.prompts import prompt, version_of
+from memstrata.ingest.managers.prompting import prompt, version_of
 from memstrata.ingest.proposals import Proposal
 from memstrata.ingest.standing import restore
 from memstrata.kinds import Core

@@ -84,7 +84,8 @@ def units(
         for text in _pieces(message, count):
             tokens = count(text) + 20
             if waiting and tokens > room:
-                found.append(_unit(waiting, earlier, None if found else episode))
+                if is_worth_reading(list(_once(waiting))):
+                    found.append(_unit(waiting, earlier, None if found else episode))
                 earlier += [one for one in _once(waiting) if one is not message]
                 waiting, room = [], NEW_TOKENS
             waiting.append((message, text))
