@@ -191,6 +191,11 @@ class KindModel(BaseModel):
         return None
 
     @classmethod
+    def keys(cls, record: Record) -> str:
+        """By what a manager may mean the same matter again; empty where its text says it all."""
+        return ""
+
+    @classmethod
     def contradicts(cls, one: Record, other: Record) -> bool:
         """Whether two records that stand cannot both be true at one time."""
         return False

@@ -169,6 +169,13 @@ class Semantic(KindModel):
         return Claim(*parts, affirmed=record.fields.get("polarity") is not False)
 
     @classmethod
+    def keys(cls, record: Record) -> str:
+        name, subject, attribute, value, affirmed = cls.claim(record)
+        if not (name and subject and attribute and value):
+            return ""
+        return f"{subject} / {attribute} / {value}{'' if affirmed else ' / negated'}"
+
+    @classmethod
     def contradicts(cls, one: Record, other: Record) -> bool:
         first, second = _exclusive(one), _exclusive(other)
         if first is None or second is None or first == second:

@@ -144,8 +144,11 @@ def _line(alias: str, record: Record, language: Language, zone: tzinfo) -> str:
         parts.append(_date(when, zone))
     if record.valid_to is not None:
         parts.append(f"{_WORDS[language]['until']} {_date(record.valid_to, zone)}")
-    text = shorten(KINDS[record.kind].render(record).replace("\n", "; "), _LONGEST)
-    return f"{alias} ({', '.join(parts)}): {as_data(text)}"
+    kind = KINDS[record.kind]
+    keys = kind.keys(record)  # which say what the rest of its text would
+    said = record.title if keys else kind.render(record)
+    text = as_data(shorten(said.replace("\n", "; "), _LONGEST))
+    return f"{alias} ({', '.join(parts)}): {text}{f' [{as_word(keys)}]' if keys else ''}"
 
 
 def _said(message: Message, text: str, zone: tzinfo) -> str:
