@@ -167,8 +167,20 @@ def test_at_most_ten_records_and_600_tokens_are_shown() -> None:
     many = [fact(f"thing {n}", n) for n in range(30)]
     assert [*aliased(many, count)] == [f"r{n}" for n in range(1, 11)]
     long = [fact("word " * 200, n) for n in range(30)]
-    shown = aliased(long, lambda text: 4 * count(text))
-    assert len(shown) == 2, "each is cut to 280 characters, of 230 such tokens"
+    shown = aliased(long, lambda text: 3 * count(text))
+    assert len(shown) == 2, "each is cut to 280 characters and its keys to 80, of 240 such tokens"
+
+
+def test_a_fact_is_shown_under_what_it_is_known_by() -> None:
+    """Otherwise a change of it would come under another attribute, and end nothing."""
+    eats = record_of(
+        Semantic(
+            name="Ada eats no fish.", subject="Ada", attribute="eats", value="fish", polarity=False
+        ),
+        "sem_9",
+    )
+    shown = show(unit("Hello there."), known({"r1": eats}), "en", count)
+    assert "Ada eats no fish. [Ada / eats / fish / negated]" in shown
 
 
 def test_a_manager_keeps_the_aliases_of_its_kind() -> None:

@@ -23,8 +23,8 @@ _RELATED = 10
 _RELATED_TOKENS = 600
 _BEFORE_TOKENS = 500
 _BLOCK_TOKENS = 400
-_LONGEST = 280
-"""Characters of a record or of an earlier message."""
+_LONGEST, _KEYS = 280, 80
+"""Characters of a record or of an earlier message; of what a fact is known under."""
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "today": "Today is {today}. The new messages were said on {said}.",
@@ -148,7 +148,7 @@ def _line(alias: str, record: Record, language: Language, zone: tzinfo) -> str:
     keys = kind.keys(record)  # which say what the rest of its text would
     said = record.title if keys else kind.render(record)
     text = as_data(shorten(said.replace("\n", "; "), _LONGEST))
-    return f"{alias} ({', '.join(parts)}): {text}{f' [{as_word(keys)}]' if keys else ''}"
+    return f"{alias} ({', '.join(parts)}): {text}{f' [{as_word(shorten(keys, _KEYS))}]' if keys else ''}"
 
 
 def _said(message: Message, text: str, zone: tzinfo) -> str:
