@@ -456,3 +456,11 @@ def test_a_store_of_another_model_says_so(shell: Shell) -> None:
 def test_arguments_as_a_list_of_any_sort(shell: Shell) -> None:
     given: Sequence[str] = ("kinds", "--json")
     assert main(given) == 0
+
+
+def test_doctor_before_there_is_a_store(shell: Shell) -> None:
+    """Whoever has just installed it asks first; nothing is made by asking."""
+    done = shell.ok("doctor", "--url", "later.db", "--json")
+    store = next(check for check in done.json if check["check"] == "store")
+    assert store["ok"] and "later.db yet" in store["detail"]
+    assert not Path("later.db").exists()

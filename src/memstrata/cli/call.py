@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memstrata.config import Settings
     from memstrata.memory import AsyncMemory
 
-__all__ = ["Call", "Failed", "Options", "before", "shared", "zone_of"]
+__all__ = ["Call", "Failed", "Options", "before", "is_missing", "shared", "zone_of"]
 
 T = TypeVar("T")
 
@@ -139,6 +139,10 @@ class Call:
         """Do `work` on the whole store, whoever the default user is."""
         return self._run(self.settings, work, reads=reads, embeds=embeds)
 
+    def without_store(self, work: Callable[[AsyncMemory], Awaitable[T]]) -> T:
+        """Do `work` on an empty memory that is gone afterwards, as the store is not there yet."""
+        return self._run(replace(self.settings, url=":memory:"), work, reads=False, embeds=True)
+
     @property
     def owner(self) -> dict[str, str | None]:
         """The user and agent named on the command line, as the verbs take them."""
@@ -212,10 +216,16 @@ async def zone_of(memory: AsyncMemory) -> tzinfo:
     return ZoneInfo(settings["timezone"] or "UTC")
 
 
+def is_missing(url: str) -> bool:
+    """Whether a store is named that has not been made."""
+    path = url.removeprefix("sqlite://")
+    return "://" not in path and path != ":memory:" and not Path(path).exists()
+
+
 def _expect_store(url: str) -> None:
     """Reading makes no file: a mistyped path is an error, not an empty memory."""
     path = url.removeprefix("sqlite://")
-    if "://" not in path and path != ":memory:" and not Path(path).exists():
+    if is_missing(url):
         raise StoreUnavailable(
             f"{path}: there is no store; check --url, or make one with `memstrata add`"
         )

@@ -11,7 +11,7 @@ import typer
 
 from memstrata.cli import render
 from memstrata.cli.bulk import progress
-from memstrata.cli.call import Call, Failed
+from memstrata.cli.call import Call, Failed, is_missing
 from memstrata.cli.output import bold, columns, indented, join, plural, safe
 from memstrata.cli.reading import read_text
 from memstrata.errors import MemstrataError
@@ -169,7 +169,14 @@ def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
 def doctor(call: Call) -> None:
     """Try every part and say what works; exit code 1 if something does not."""
     try:
-        checks = call.store(lambda memory: memory.doctor(), reads=True)
+        if is_missing(url := call.settings.url):
+            checks = call.without_store(lambda memory: memory.doctor())
+            none = f"there is none at {url} yet: the first `memstrata add` makes it"
+            checks = [
+                {**item, "detail": none} if item["check"] == "store" else item for item in checks
+            ]
+        else:
+            checks = call.store(lambda memory: memory.doctor(), reads=True)
     except MemstrataError as error:
         checks = [{"check": "open", "ok": False, "detail": str(error)}]
     call.show(

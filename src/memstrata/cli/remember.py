@@ -163,11 +163,12 @@ def _key(key: str | None, number: int, group: Group, occurred_at: str | None) ->
 
 
 def _check_state(call: Call, state: str, reason: str | None, batch_id: str | Sequence[str]) -> None:
-    """What is stored and not yet embedded is said, with the command that goes on."""
+    """What is stored and not worked off is said, with the command that goes on."""
     last = batch_id if isinstance(batch_id, str) else batch_id[0]
     if state == "failed":
         raise Failed(
-            f"stored, and found by keyword only: {reason}; go on with `memstrata retry {last}`",
+            f"stored, and not all that follows was done: {reason}; go on with `memstrata retry "
+            f"{last}`",
             name="ModelFailed",
         )
     if state != "done":
