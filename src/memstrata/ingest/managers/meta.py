@@ -111,7 +111,7 @@ def _told(value: JsonValue) -> str | None:
 
 def _most(unit: Unit, desk: Desk) -> int:
     """How many memories the new messages may hold: one in every few words of them."""
-    return min(40, 3 + sum(desk.count(line.text) for line in unit.lines) // 12)
+    return min(40, 4 + sum(desk.count(line.text) for line in unit.lines) // 25)
 
 
 def _room(most: int) -> int:
