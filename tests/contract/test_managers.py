@@ -329,3 +329,17 @@ async def test_a_plan_that_was_done_is_the_same_plan(open_store: Open) -> None:
     assert str(plan.fields["due"]).startswith("2026-03-08")
     assert len(plan.evidence) == 2
     await sound(memory)
+
+
+async def test_what_is_highly_sensitive_is_not_sent(open_store: Open) -> None:
+    """Not to write memory either: only a person who asks for its kind is shown it."""
+    chat = FakeChat(otherwise=said())
+    memory = await open_store(llm=chat)
+    for sensitivity, text in (("low", "ferns"), ("high", "lithium")):
+        record = {"kind": "semantic", "name": f"Ottilie's doctor spoke of {text}."}
+        await memory.create({**record, "sensitivity": sensitivity}, user_id="ottilie")
+        core = {"kind": "core", "label": text, "value": f"Ask about {text}."}
+        await memory.create({**core, "sensitivity": sensitivity}, user_id="ottilie")
+    await tell(memory, "Ottilie's doctor spoke of ferns and lithium to Wren.")
+    shown = chat.prompts[0].turns[0].text.partition("NEW messages")[0]
+    assert shown.count("ferns") == 2 and "lithium" not in shown

@@ -61,7 +61,7 @@ async def test_a_cost_that_nobody_knows_ends_a_budget_of_cost() -> None:
 
 
 async def test_the_limits_say_how_to_go_on() -> None:
-    with pytest.raises(BudgetExceeded, match=r"stays pending.*MEMSTRATA_LLM_BUDGET"):
+    with pytest.raises(BudgetExceeded, match=r"can be retried.*MEMSTRATA_LLM_BUDGET"):
         await Limited(FakeChat(), Budget(calls=0)).complete(QUESTION)
 
 

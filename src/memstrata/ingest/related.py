@@ -42,7 +42,8 @@ async def related(
     """Records of some kinds that the new text may touch, the nearest first.
 
     Those about the matters the local rules see in it come first, then what keywords and names
-    find. Core memory is shown by itself, and what is derived is nobody's statement.
+    find. Core memory is shown by itself, what is derived is nobody's statement, and what is highly
+    sensitive is not sent.
     """
     direct = await runtime.store.related(lease, subjects_of(local), set[str](), Core.prefix)
     wanted = tuple(kind for kind in kinds if not KINDS[kind].always)
@@ -53,6 +54,7 @@ async def related(
         for one in once.values()
         if one.kind in wanted
         and one.lifecycle == "current"
+        and one.sensitivity != "high"
         and not KINDS[one.kind].is_derived(one)
         and (one.user_id, one.agent_id) == (lease.scope.user_id, lease.scope.agent_id)
     ]
@@ -78,6 +80,7 @@ async def _search(
 
 
 async def core_blocks(runtime: Runtime, scope: Scope) -> list[Record]:
-    """The blocks of core memory of a scope, the profile among them."""
+    """The blocks of core memory of a scope that a model may see, the profile among them."""
     listing = Listing(50, kinds=(Core.name_of_kind,), lifecycles=("current",))
-    return list((await runtime.store.list_records(View((scope,)), listing)).items)
+    found = await runtime.store.list_records(View((scope,)), listing)
+    return [block for block in found if block.sensitivity != "high"]
