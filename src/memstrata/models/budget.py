@@ -45,8 +45,8 @@ class Budget:
                 self.spent = self.spent.model_copy(update={"calls": self.spent.calls + 1})
                 return
         raise BudgetExceeded(
-            f"{reached}; {self._so_far()}. Nothing is lost: what was not done can be retried. To go "
-            "on, open the store anew, with a higher budget (MEMSTRATA_LLM_BUDGET, or budget=)"
+            f"{reached}; {self._so_far()}. Nothing is lost: what was not done can be retried. To "
+            "go on, open the store anew, with a higher budget (MEMSTRATA_LLM_BUDGET, or budget=)"
         )
 
     def note(self, use: ModelUse) -> None:

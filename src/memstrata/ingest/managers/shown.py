@@ -148,7 +148,8 @@ def _line(alias: str, record: Record, language: Language, zone: tzinfo) -> str:
     keys = kind.keys(record)  # which say what the rest of its text would
     said = record.title if keys else kind.render(record)
     text = as_data(shorten(said.replace("\n", "; "), _LONGEST))
-    return f"{alias} ({', '.join(parts)}): {text}{f' [{as_word(shorten(keys, _KEYS))}]' if keys else ''}"
+    under = f" [{as_word(shorten(keys, _KEYS))}]" if keys else ""
+    return f"{alias} ({', '.join(parts)}): {text}{under}"
 
 
 def _said(message: Message, text: str, zone: tzinfo) -> str:
