@@ -56,8 +56,9 @@ def _whole(reply: Reply, prompt: Prompt, read: Callable[[str], T]) -> T:
 
 
 def _again(prompt: Prompt, reply: Reply, problem: str) -> Prompt:
+    how = "in fewer words, nothing twice" if reply.cut else "corrected"
     told = (
-        f"This cannot be used: {problem}. Write the whole reply once more, corrected, and nothing "
+        f"This cannot be used: {problem}. Write the whole reply once more, {how}, and nothing "
         "besides it. Keep to the language it was in."
     )
     tokens = prompt.max_tokens * 2 if reply.cut else prompt.max_tokens
