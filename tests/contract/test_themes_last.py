@@ -429,3 +429,23 @@ async def test_tidied_they_are_fewer_and_a_second_time_the_same(open_store: Open
     assert await keep.tidy_themes(memory._runtime, SCOPE) == 0
     assert grouping(await homes(memory)) == grouping(after)
     assert await memory.verify() == []
+
+
+async def test_another_process_sees_that_a_theme_lost_a_member(tmp_path: Path) -> None:
+    """What a process knows of themes is good until another one changes them, if only by a member
+    less."""
+    path = tmp_path / "shared.db"
+    async with (
+        await memstrata.open_async(path, embedder=FakeEmbedder()) as one,
+        await memstrata.open_async(path, embedder=FakeEmbedder()) as other,
+    ):
+        made = [
+            (await one.create({"kind": "semantic", "name": f"red boat sails {n}"}, user_id="ivo"))
+            for n in range(3)
+        ]
+        await other.create({"kind": "semantic", "name": "red boat sails 3"}, user_id="ivo")
+        await one.retire(made[0].record_ids[0], user_id="ivo")
+        await other.create({"kind": "semantic", "name": "red boat sails 4"}, user_id="ivo")
+        [theme] = await one.themes(user_id="ivo")
+        assert len(theme.record_ids) == 4
+        assert await one.verify() == []

@@ -298,6 +298,8 @@ class _Work:
         """Write what has changed; whether anything has."""
         groups = self.known.groups
         gone, homes = set(groups.gone), dict(groups.homes)
+        # One that only lost a member has changed too: other processes must read it again.
+        changed = bool(groups.touched or gone or homes)
         self.versions |= self.rows.versions_of(set(self._members()) - self.versions.keys())
         renamed = _kept(groups, self._keep_theme)
         for record_id, key in homes.items():
@@ -307,7 +309,7 @@ class _Work:
         for key in gone:
             self.known.forget(key)
         self.rows.drop(gone)
-        return bool(renamed or gone or homes or self._adopted)
+        return changed or bool(gone) or self._adopted
 
     def _members(self) -> Iterator[str]:
         groups = self.known.groups
