@@ -101,7 +101,7 @@ class Wire:
             self._provider = _provider(address, key)
             self._model = _model(address, self._provider)
         except (ImportError, UserError, openai.OpenAIError, ValueError) as error:
-            failure = f"{address.id}: {said(str(error), self._keys)}"
+            failure = f"{address.id}: {said(_unready(error), self._keys)}"
         else:
             self._keys += _keys_of(self._provider)
             return
@@ -186,6 +186,14 @@ class Wire:
             slow=isinstance(error, ModelTimeoutError | ModelRequestTimeout),
             cause=None if tells_key(error, self._keys) else error,
         )
+
+
+def _unready(error: Exception) -> str:
+    """Why a provider cannot be asked; of a missing key, what to set."""
+    named = re.search(r"\b[A-Z][A-Z0-9_]*_(?:API_KEY|TOKEN|KEY)\b", str(error))
+    if isinstance(error, UserError | openai.OpenAIError) and named:
+        return f"there is no key: set {named[0]}, or MEMSTRATA_LLM_API_KEY"
+    return str(error)
 
 
 def _provider(address: Address, key: str | None) -> Provider[Any]:
