@@ -162,6 +162,10 @@ class KindModel(BaseModel):
         """Whose fact or deed it is, None where that is nobody's."""
         return None
 
+    def of(self, whose: str) -> Self:
+        """The same of somebody; of a kind that is nobody's, itself."""
+        return self
+
     def identity(self) -> tuple[JsonValue, ...]:
         """What makes two records of this kind the same; by default all that is its own."""
         return (json.dumps(self.fields(), sort_keys=True, ensure_ascii=False),)

@@ -86,6 +86,9 @@ class Episodic(KindModel):
     def whose(self) -> str | None:
         return self.actor
 
+    def of(self, whose: str) -> Self:
+        return self.model_copy(update={"actor": whose})
+
     def identity(self) -> tuple[JsonValue, ...]:
         made = self.metadata.get(DERIVED)
         if self.event_type == _DIGEST and isinstance(made, dict):

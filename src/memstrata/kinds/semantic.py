@@ -124,6 +124,9 @@ class Semantic(KindModel):
     def whose(self) -> str | None:
         return self.subject
 
+    def of(self, whose: str) -> Self:
+        return self.model_copy(update={"subject": whose})
+
     def identity(self) -> tuple[JsonValue, ...]:
         if self.subject and self.attribute and self.value:
             words = (self.subject, self.attribute, self.value)

@@ -21,7 +21,7 @@ from memstrata.ingest.statements import (
     same_subject,
     same_value,
 )
-from memstrata.kinds import Core, Episodic, KindModel, Semantic
+from memstrata.kinds import Core, KindModel, Semantic
 from memstrata.records import Evidence, Message, Record
 from memstrata.text.analyse import fold, terms
 from memstrata.text.lexicon import HAN_STOP_WORDS, STOP_WORDS
@@ -101,7 +101,7 @@ def _named(proposal: Proposal, messages: dict[str, Message], user: frozenset[str
     """The proposal about whom it is about, by the name that memory uses."""
     record = proposal.record
     about = record.whose()
-    if not isinstance(record, Semantic | Episodic) or about is None:
+    if about is None:
         return proposal
     subject = fold(about).strip()
     if subject in _SELF or subject in user:
@@ -110,9 +110,7 @@ def _named(proposal: Proposal, messages: dict[str, Message], user: frozenset[str
         whose = names.pop() if len(names) == 1 else None
         alone = whose is None or fold(whose) in user
         named = "user" if alone or subject in user else whose
-        field = "subject" if isinstance(record, Semantic) else "actor"
-        record = record.model_copy(update={field: named or "user"})
-        return replace(proposal, record=record)
+        return replace(proposal, record=record.of(named or "user"))
     return proposal
 
 
