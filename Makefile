@@ -68,7 +68,7 @@ $(BIN)/python:
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev,keyring,llm,minilm]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,keyring,llm,minilm,server]'
 	@touch .venv/.base $@
 
 .venv/.local-model: pyproject.toml | .venv/.dev

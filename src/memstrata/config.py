@@ -250,7 +250,7 @@ async def open_async(
         tz=_text("timezone", timezone),
         vault_key=_text("vault_key", vault_key),
     )
-    keys = importlib.import_module("memstrata.keys").open_keys(settings.vault_key)
+    keys = importlib.import_module("memstrata.vault_keys").open_keys(settings.vault_key)
     factory, location = _implementation(settings.url)
     _prepare_default_folder(location)
     model = _embedder(settings, embedder)

@@ -22,17 +22,20 @@ class Bound:
     def __init__(
         self,
         runtime: Runtime,
+        tenant: str | None = None,
         bound: Scope | None = None,
         actor: str | None = None,
     ) -> None:
         self._runtime = runtime
+        self._lent = tenant is not None
+        self._tenant = runtime.tenant if tenant is None else tenant
         self._bound = bound
         self._actor = actor
 
     def _scope(self, user_id: str | None, agent_id: str | None) -> Scope:
         """Whose memory a call is about: what the handle is bound to, then what the call says."""
         if self._bound is None:
-            return scope_of(self._runtime.tenant, user_id, agent_id)
+            return scope_of(self._tenant, user_id, agent_id)
         for name, given, bound in (
             ("user_id", user_id, self._bound.user_id),
             ("agent_id", agent_id, self._bound.agent_id),
@@ -40,7 +43,7 @@ class Bound:
             if given is not None and bound is not None and given != bound:
                 raise InvalidInput(f"this handle is bound to {name} {bound!r}, not {given!r}")
         return scope_of(
-            self._runtime.tenant, self._bound.user_id or user_id, self._bound.agent_id or agent_id
+            self._tenant, self._bound.user_id or user_id, self._bound.agent_id or agent_id
         )
 
     async def _note_reads(self, verb: str, scope: Scope, found: Iterable[object]) -> None:
@@ -82,8 +85,10 @@ class Handle(Bound):
         await self.close()
 
     async def close(self) -> None:
-        """Close the store; what is still waiting stays pending. On a scoped handle: nothing."""
-        if self._bound is None and not self._runtime.closed:
+        """Close the store; what is still waiting stays pending. On a handle made from
+        another one: nothing.
+        """
+        if not self._lent and not self._runtime.closed:
             self._runtime.closed = True
             interrupt(self._runtime.embedder)
             if self._runtime.background is not None:

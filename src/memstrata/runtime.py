@@ -16,13 +16,13 @@ import uuid_utils
 
 from memstrata.errors import InvalidInput, ModelFailed, ScopeRequired
 from memstrata.jobs import Background
-from memstrata.keys import Keys, open_keys
 from memstrata.models.base import Embedder
 from memstrata.models.chat import Models
 from memstrata.records import Scope, micros
 from memstrata.store.base import Store
 from memstrata.store.ports import View
 from memstrata.text.secrets import names_secret
+from memstrata.vault_keys import Keys, open_keys
 
 __all__ = [
     "Recalled",
@@ -152,6 +152,7 @@ class Runtime:
     store: Store
     embedder: Embedder | None
     tenant: str = "default"
+    """Whose memory it is where a handle names no other."""
     zone: tzinfo = UTC
     clock: Callable[[], datetime] = now_utc
     owner: str = field(default_factory=new_owner)

@@ -31,7 +31,9 @@ def _blocking(
 ) -> Callable[Concatenate[_Facade[A], P], T]:
     @functools.wraps(verb)
     def call(facade: _Facade[A], *args: P.args, **kwargs: P.kwargs) -> T:
-        return jobs.run(lambda: verb(facade.aio, *args, **kwargs))
+        # By name: a memory at a server has verbs of its own.
+        own = getattr(facade.aio, verb.__name__)
+        return jobs.run(lambda: own(*args, **kwargs))
 
     return call
 
@@ -97,6 +99,10 @@ class Memory(_Facade[AsyncMemory]):
     ) -> Memory:
         """The same memory for one user or agent, so that calls need not name it."""
         return Memory(self.aio.scoped(user_id=user_id, agent_id=agent_id, actor=actor))
+
+    def for_tenant(self, tenant: str, *, actor: str | None = None) -> Memory:
+        """The same store, and in it another tenant's memory; what serves many opens it once."""
+        return Memory(self.aio.for_tenant(tenant, actor=actor))
 
     @property
     def vault(self) -> Vault:

@@ -144,6 +144,7 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "entry_type": (*NO_TEXT, None, "", "  "),
     "source": (5, True, ["x"], {"x": 1}, THING),
     "sensitivity": ("top", 5, "", ["low"], True),
+    "tenant": (*NO_ID, None),
     "timezone": (*NO_TEXT, "", "Mars/Base", "../../etc/passwd", "\x00", "\ud800"),
     "locale": (*NO_TEXT, "", LONG, "\ud800"),
     "path": (5, 1.5, True, None, [], {}, THING, "", "a\x00b"),
@@ -169,6 +170,7 @@ VALID: Mapping[str, dict[str, Any]] = {
     "dump": {"path": "/nowhere/out.jsonl", **ANN},
     "entities": ANN,
     "episodes": ANN,
+    "for_tenant": {"tenant": "north"},
     "forget": {"everything": True, "dry_run": True, **ANN},
     "get": {"id": "$message", **ANN},
     "history": {"id": "$record", **ANN},
@@ -200,7 +202,7 @@ VALID: Mapping[str, dict[str, Any]] = {
 
 WITHOUT = {"close", "doctor", "kinds", "scopes"}
 """The verbs that take none."""
-OPTIONAL = {("scoped", "actor")}
+OPTIONAL = {("scoped", "actor"), ("for_tenant", "actor")}
 """Arguments that may be None, unlike others of their name."""
 SKIP = {("update", "changes"), ("decide", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
 

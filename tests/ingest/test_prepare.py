@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memstrata.errors import InvalidInput
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
-from memstrata.keys import open_keys
+from memstrata.vault_keys import open_keys
 from memstrata.passages import Limits
 from memstrata.records import Scope
 from memstrata.safety.redact import Redactor

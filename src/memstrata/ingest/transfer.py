@@ -31,11 +31,12 @@ _GROUP = 1000
 _TRIES = 5
 
 
-async def dump(runtime: Runtime, scope: Scope | None, path: Path) -> int:
-    """Write a scope, or all of them, beside the target first, so that a dump is whole or absent."""
+async def dump(runtime: Runtime, tenant: str, scope: Scope | None, path: Path) -> int:
+    """Write a scope, or all of a tenant's, beside the target first: it is whole or absent."""
     part = path.with_name(f"{path.name}.part")
     try:
-        count = await _write(runtime, scope, part)
+        scopes = [scope] if scope else await _scopes(runtime, tenant)
+        count = await _write(runtime, scopes, part)
         await anyio.Path(part).replace(path)
     except OSError as error:
         raise StoreUnavailable(f"{path}: the dump could not be written: {error}") from error
@@ -45,11 +46,11 @@ async def dump(runtime: Runtime, scope: Scope | None, path: Path) -> int:
     return count
 
 
-async def _write(runtime: Runtime, scope: Scope | None, part: Path) -> int:
+async def _write(runtime: Runtime, scopes: Sequence[Scope], part: Path) -> int:
     count = 0
     async with await anyio.open_file(part, "w", encoding="utf-8", newline="\n") as file:
         await file.write(dumps({"memstrata": FORMAT}) + "\n")
-        for each in await _scopes(runtime, scope):
+        for each in scopes:
             await file.write(dumps(await _header(runtime, each)) + "\n")
             async for rows in _pages(runtime, each):
                 await file.write("".join(dumps(row) + "\n" for row in rows))
@@ -57,11 +58,9 @@ async def _write(runtime: Runtime, scope: Scope | None, part: Path) -> int:
     return count
 
 
-async def _scopes(runtime: Runtime, scope: Scope | None) -> list[Scope]:
-    if scope is not None:
-        return [scope]
-    rows = await runtime.store.scopes(runtime.tenant)
-    return [scope_of(runtime.tenant, row["user_id"], row["agent_id"]) for row in rows]
+async def _scopes(runtime: Runtime, tenant: str) -> list[Scope]:
+    rows = await runtime.store.scopes(tenant)
+    return [scope_of(tenant, row["user_id"], row["agent_id"]) for row in rows]
 
 
 async def _header(runtime: Runtime, scope: Scope) -> Carried:
@@ -85,7 +84,7 @@ async def _pages(runtime: Runtime, scope: Scope) -> AsyncIterator[list[Carried]]
             yield rows
 
 
-async def load(runtime: Runtime, path: Path) -> int:
+async def load(runtime: Runtime, tenant: str, path: Path) -> int:
     """Store what is not there yet, a thousand rows at a time; a killed load is simply run again."""
     limits = limits_of(runtime.embedder)
 
@@ -97,7 +96,7 @@ async def load(runtime: Runtime, path: Path) -> int:
     groups = _groups(path)
     while (group := await anyio.to_thread.run_sync(next, groups, None)) is not None:
         header, rows = group
-        scope = scope_of(runtime.tenant, header.get("user_id"), header.get("agent_id"))
+        scope = scope_of(tenant, header.get("user_id"), header.get("agent_id"))
         if scope.user_id and (header.get("timezone") or header.get("locale")):
             user = Scope(tenant=scope.tenant, user_id=scope.user_id)
             await runtime.store.set_user(user, header.get("timezone"), header.get("locale"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from memstrata.arguments import check_words
+from memstrata.errors import InvalidInput
 from memstrata.memory.answer import Answering
 from memstrata.memory.browse import Browsing
 from memstrata.memory.operate import Operating
 from memstrata.memory.recall import Recalling
 from memstrata.memory.remember import Remembering
 from memstrata.memory.vault import AsyncVault
+from memstrata.runtime import tenant_named
 
 __all__ = ["AsyncMemory"]
 
@@ -34,9 +36,16 @@ class AsyncMemory(Remembering, Recalling, Answering, Browsing, Operating):
         """
         scope = self._scope(user_id, agent_id)
         who = self._actor if actor is None else check_words("actor", actor)
-        return AsyncMemory(self._runtime, scope, who)
+        return AsyncMemory(self._runtime, self._tenant, scope, who)
+
+    def for_tenant(self, tenant: str, *, actor: str | None = None) -> AsyncMemory:
+        """The same store, and in it another tenant's memory; what serves many opens it once."""
+        who = self._actor if actor is None else check_words("actor", actor)
+        if self._bound is not None:
+            raise InvalidInput("this handle is bound to one scope: ask the store's own handle")
+        return AsyncMemory(self._runtime, tenant_named(tenant), None, who)
 
     @property
     def vault(self) -> AsyncVault:
         """What is sealed, and the verbs for it."""
-        return AsyncVault(self._runtime, self._bound, self._actor)
+        return AsyncVault(self._runtime, self._tenant, self._bound, self._actor)

@@ -116,7 +116,7 @@ class Operating(Handle):
         """Who is in the store: users and agents, with how much each has."""
         if self._bound is not None:
             raise InvalidInput("this handle is bound to one scope: ask the store's own handle")
-        return await self._runtime.store.scopes(self._runtime.tenant)
+        return await self._runtime.store.scopes(self._tenant)
 
     async def set_user(
         self,
@@ -158,7 +158,7 @@ class Operating(Handle):
         """
         if self._bound is not None:
             raise InvalidInput("this handle is bound to one scope: configure with the store's own")
-        store, tenant = self._runtime.store, self._runtime.tenant
+        store, tenant = self._runtime.store, self._tenant
         old = await store.tenant_settings(tenant)
         new = TenantSettings(
             old.managers if managers is None else check_choices("managers", managers, KINDS),
@@ -215,7 +215,7 @@ class Operating(Handle):
             return await left_of(self._runtime, ids, sought)
         scope = self._scope_or_all(user_id, agent_id)
         view = None if scope is None else view_of(scope)
-        return await self._runtime.store.verify(view, self._runtime.tenant)
+        return await self._runtime.store.verify(view, self._tenant)
 
     async def audit(
         self,
@@ -240,7 +240,7 @@ class Operating(Handle):
             since=EVER[0] if start is None else micros(start),
             until=EVER[1] if end is None else micros(end),
         )
-        return await self._runtime.store.audit(self._runtime.tenant, scope, listing)
+        return await self._runtime.store.audit(self._tenant, scope, listing)
 
     async def audit_secrets(
         self,
@@ -258,7 +258,9 @@ class Operating(Handle):
         """
         scope = self._scope_or_all(user_id, agent_id)
         seal = check_flag("seal", seal)
-        return await audit_secrets(self._runtime, scope, seal=seal, by=signed(actor, reason))
+        return await audit_secrets(
+            self._runtime, self._tenant, scope, seal=seal, by=signed(actor, reason)
+        )
 
     def _scope_or_all(self, user_id: str | None, agent_id: str | None) -> Scope | None:
         """The scope a call names; None for the whole store."""
@@ -268,7 +270,7 @@ class Operating(Handle):
 
     async def doctor(self) -> list[dict[str, Any]]:
         """Try every part and say in words what works and what does not."""
-        return await examine(self._runtime)
+        return await examine(self._runtime, self._tenant)
 
     async def dump(
         self,
@@ -285,8 +287,8 @@ class Operating(Handle):
         target = check_path("path", path)
         who = self._actor or (scope and scope.agent_id) or "user"
         entry = Entry(self._runtime.now(), who, "export")  # on record before it is done
-        await self._runtime.store.note(scope or Scope(tenant=self._runtime.tenant), entry)
-        return await transfer.dump(self._runtime, scope, target)
+        await self._runtime.store.note(scope or Scope(tenant=self._tenant), entry)
+        return await transfer.dump(self._runtime, self._tenant, scope, target)
 
     async def load(self, path: str | Path) -> int:
         """Read a file written by `dump`; rows that are there already are left alone.
@@ -295,4 +297,4 @@ class Operating(Handle):
         """
         if self._bound is not None:
             raise InvalidInput("this handle is bound to one scope: load with the store's own")
-        return await transfer.load(self._runtime, check_path("path", path))
+        return await transfer.load(self._runtime, self._tenant, check_path("path", path))

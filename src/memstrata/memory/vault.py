@@ -149,7 +149,7 @@ class AsyncVault(Bound):
         """
         if self._bound is not None:
             raise InvalidInput("this handle is bound to one scope: rotate with the store's own")
-        return await keeping.rotate_key(self._runtime, signed(actor, reason))
+        return await keeping.rotate_key(self._runtime, self._tenant, signed(actor, reason))
 
 
 def _secret(value: object) -> str:

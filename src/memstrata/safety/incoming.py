@@ -9,7 +9,6 @@ from datetime import tzinfo
 import anyio.to_thread
 
 from memstrata.errors import VaultUnavailable
-from memstrata.keys import MARKS, Keys, Sealed, bound_to, mark_of
 from memstrata.records import Episode, Message, Record, Scope, Trust
 from memstrata.runtime import Runtime, new_id
 from memstrata.safety.redact import Redactor, marks_key, redacted, sealings
@@ -24,6 +23,7 @@ from memstrata.store.transfer import (
     Loadable,
     SecretRow,
 )
+from memstrata.vault_keys import MARKS, Keys, Sealed, bound_to, mark_of
 
 __all__ = ["admitted"]
 

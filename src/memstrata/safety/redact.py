@@ -12,13 +12,13 @@ import anyio.to_thread
 
 from memstrata.errors import VaultUnavailable
 from memstrata.ingest.versions import new_record, put_version
-from memstrata.keys import MARKS, Keys, Sealed, bound_to, mark_of
 from memstrata.kinds import KindModel, Vault
 from memstrata.records import Evidence, Scope, Trust
 from memstrata.runtime import Runtime, new_id
 from memstrata.store.ports import PutSecret, Sealing
 from memstrata.store.secrets import Known
 from memstrata.text.standin import removed, sealed_as
+from memstrata.vault_keys import MARKS, Keys, Sealed, bound_to, mark_of
 
 __all__ = ["Redactor", "fingerprint_of", "marks_key", "redacted", "seal", "sealings"]
 

@@ -10,7 +10,6 @@ from memstrata.arguments import Signature
 from memstrata.errors import Conflict
 from memstrata.ingest.edit import retired
 from memstrata.ingest.narrate import narrator
-from memstrata.keys import Sealed, bound_to, mark_of
 from memstrata.kinds import Vault
 from memstrata.passages import limits_of
 from memstrata.records import Receipt, Record, Scope
@@ -22,6 +21,7 @@ from memstrata.store.audit import Entry
 from memstrata.store.ports import NewBatch
 from memstrata.store.rewrite import Rewrites
 from memstrata.text.standin import sealed_as
+from memstrata.vault_keys import Sealed, bound_to, mark_of
 
 __all__ = ["release"]
 

@@ -11,7 +11,6 @@ from memstrata.arguments import Signature
 from memstrata.errors import Conflict, VaultUnavailable
 from memstrata.ingest.narrate import narrator
 from memstrata.ingest.work import drain
-from memstrata.keys import mark_of
 from memstrata.passages import limits_of
 from memstrata.receipts import Exposure
 from memstrata.records import Evidence, Scope, Trust
@@ -22,6 +21,7 @@ from memstrata.store.audit import Entry
 from memstrata.store.ports import LinkEvidence, NewBatch, Write
 from memstrata.store.rewrite import Page
 from memstrata.text.clean import clean_json, clean_text
+from memstrata.vault_keys import mark_of
 
 __all__ = ["audit_secrets"]
 
@@ -51,13 +51,13 @@ class _Finder:
 
 
 async def audit_secrets(
-    runtime: Runtime, scope: Scope | None, *, seal: bool, by: Signature
+    runtime: Runtime, tenant: str, scope: Scope | None, *, seal: bool, by: Signature
 ) -> list[Exposure]:
-    """Find secrets in all stored text of a scope, or of every scope; `seal` moves them to the
+    """Find secrets in all stored text of a scope, or of the tenant; `seal` moves them to the
     vault. Where it cannot seal, `VaultUnavailable`, and the page it came to is as it was.
     """
     found: list[Exposure] = []
-    for each in [scope] if scope else await _every_scope(runtime):
+    for each in [scope] if scope else await _every_scope(runtime, tenant):
         after: int | None = 0
         while after is not None:
             page, shown = await _page(runtime, each, after, by if seal else None)
@@ -89,9 +89,9 @@ async def _page(
             return page, shown
 
 
-async def _every_scope(runtime: Runtime) -> list[Scope]:
-    rows = await runtime.store.scopes(runtime.tenant)
-    return [scope_of(runtime.tenant, row["user_id"], row["agent_id"]) for row in rows]
+async def _every_scope(runtime: Runtime, tenant: str) -> list[Scope]:
+    rows = await runtime.store.scopes(tenant)
+    return [scope_of(tenant, row["user_id"], row["agent_id"]) for row in rows]
 
 
 async def _look(runtime: Runtime, scope: Scope, page: Page) -> list[Exposure]:

@@ -11,13 +11,13 @@ from memstrata.arguments import Signature
 from memstrata.errors import InvalidInput, NotFound, VaultUnavailable
 from memstrata.ingest.edit import commit, new_batch
 from memstrata.ingest.standing import restore
-from memstrata.keys import MARKS, Keys, Sealed, bound_to
 from memstrata.receipts import KeyRotation
 from memstrata.records import JsonObject, Receipt, Record, Scope
 from memstrata.runtime import Runtime, view_of
 from memstrata.safety.redact import marks_key, seal
 from memstrata.store.audit import Entry
 from memstrata.store.secrets import Held
+from memstrata.vault_keys import MARKS, Keys, Sealed, bound_to
 
 __all__ = ["reveal", "rotate", "rotate_key", "sealed_entry"]
 
@@ -65,7 +65,7 @@ async def rotate(
     return receipt.model_copy(update={"record_ids": [record_id]})
 
 
-async def rotate_key(runtime: Runtime, by: Signature) -> KeyRotation:
+async def rotate_key(runtime: Runtime, tenant: str, by: Signature) -> KeyRotation:
     """Seal everything in the file with a new key; the old ones stay where keys are kept.
 
     A call after one that was cut short does what that one left, and makes no new key. A secret
@@ -79,11 +79,11 @@ async def rotate_key(runtime: Runtime, by: Signature) -> KeyRotation:
     key_id = current.id if current else ""
     done = 0
     if held[0] != key_id or await runtime.store.count_not_under(key_id):
-        await _note(runtime, by, key_id)
+        await _note(runtime, tenant, by, key_id)
         done = await _reseal_all(runtime, key_id)
     if not done and held[0] == key_id:
         key_id = (await anyio.to_thread.run_sync(runtime.keys.new)).id
-        await _note(runtime, by, key_id)
+        await _note(runtime, tenant, by, key_id)
         done = await _reseal_all(runtime, key_id)
     if held[0] != key_id:
         sealed = await anyio.to_thread.run_sync(runtime.keys.seal, marks, MARKS)
@@ -93,11 +93,11 @@ async def rotate_key(runtime: Runtime, by: Signature) -> KeyRotation:
     return KeyRotation(key_id=key_id, resealed=done, remaining=left)
 
 
-async def _note(runtime: Runtime, by: Signature, key_id: str) -> None:
+async def _note(runtime: Runtime, tenant: str, by: Signature, key_id: str) -> None:
     """Put it on record before it is done."""
     detail: JsonObject = {"key": key_id}
     entry = Entry(runtime.now(), by.actor, "rotate key", reason=by.reason, detail=detail)
-    await runtime.store.note(Scope(tenant=runtime.tenant), entry)
+    await runtime.store.note(Scope(tenant=tenant), entry)
 
 
 async def _reseal_all(runtime: Runtime, key_id: str) -> int:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstrata.errors import VaultUnavailable
-from memstrata.keys import Sealed, bound_to, mark_of, open_keys
+from memstrata.vault_keys import Sealed, bound_to, mark_of, open_keys
 from memstrata.records import Scope
 
 HEX = "0f" * 32
@@ -190,7 +190,7 @@ def test_what_a_killed_rotation_left_is_in_nobodys_way(tmp_path: Path) -> None:
 def test_processes_that_make_the_first_key_at_once_make_one(tmp_path: Path) -> None:
     path = tmp_path / "vault.key"
     program = (
-        "import sys\nfrom memstrata.keys import open_keys\n"
+        "import sys\nfrom memstrata.vault_keys import open_keys\n"
         "keys = open_keys('file:' + sys.argv[1])\nsys.stdin.readline()\n"
         "print(keys.new(first=True).id, *(keys.new().id for _ in range(5)))"
     )
