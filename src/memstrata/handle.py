@@ -13,7 +13,7 @@ from memstrata.records import Ledger, Record, Scope
 from memstrata.runtime import Runtime, scope_of
 from memstrata.store.audit import Entry
 
-__all__ = ["Bound", "Handle"]
+__all__ = ["Bound", "Handle", "newest"]
 
 
 class Bound:
@@ -31,6 +31,11 @@ class Bound:
         self._tenant = runtime.tenant if tenant is None else tenant
         self._bound = bound
         self._actor = actor
+
+    @property
+    def tenant(self) -> str:
+        """Whose memory it is, of those who share the store."""
+        return self._tenant
 
     def _scope(self, user_id: str | None, agent_id: str | None) -> Scope:
         """Whose memory a call is about: what the handle is bound to, then what the call says."""
@@ -96,3 +101,11 @@ class Handle(Bound):
             await close_models(self._runtime.llm)
             close_embedder(self._runtime.embedder)
             await self._runtime.store.close()
+
+
+async def newest(handle: Bound) -> int:
+    """A number that grows with whatever is written to a handle's store, by whichever process.
+
+    It is cheap to ask, and no less than any `cursor` of the change log.
+    """
+    return await handle._runtime.store.last_seq()

@@ -9,7 +9,15 @@ from pydantic import Field, JsonValue
 
 from memstrata.records import BatchState, Change, JsonObject, Ledger, Value
 
-__all__ = ["AuditEntry", "Consolidation", "ErasureReceipt", "Exposure", "KeyRotation"]
+__all__ = [
+    "AuditEntry",
+    "Backup",
+    "Consolidation",
+    "ErasureReceipt",
+    "Exposure",
+    "KeyRotation",
+    "Restored",
+]
 
 
 class AuditEntry(Value):
@@ -25,6 +33,20 @@ class AuditEntry(Value):
     reason: str = ""
     detail: JsonObject = Field(default_factory=dict[str, JsonValue])
     """Counts and the like; never what was remembered."""
+
+
+class Backup(Value):
+    """A copy of a whole store, sound when it was written, and what is in it."""
+
+    path: str
+    at: datetime
+    """What was written later than this is not in it."""
+    bytes: int
+    messages: int
+    records: int
+    """Over all tenants; the records that stand."""
+    vault_key: str | None = None
+    """The short name of the key that opens its secrets, which is not in it; None if it has none."""
 
 
 class Consolidation(Value):
@@ -97,3 +119,17 @@ class KeyRotation(Value):
     resealed: int
     remaining: int
     """Secrets still under another key, which was not to be had: they stay as they were."""
+
+
+class Restored(Value):
+    """What a store holds that was put in place from a backup."""
+
+    path: str
+    bytes: int
+    messages: int
+    records: int
+    """Over all tenants; the records that stand."""
+    vault_key: str | None = None
+    """The short name of the key that opens its secrets, which is not in it; None if it has none."""
+    replaced: str | None = None
+    """Where the store is now that was there before."""

@@ -350,6 +350,8 @@ class Change(Value):
     reason: str = ""
     evidence: list[str] = Field(default_factory=list[str])
     at: datetime
+    cursor: str | None = None
+    """In `changes`: where the log goes on after this one."""
 
 
 class Receipt(Value):

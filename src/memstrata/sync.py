@@ -9,9 +9,10 @@ from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from memstrata import jobs
 from memstrata.memory import AsyncMemory
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
 
-__all__ = ["Memory", "Vault"]
+__all__ = ["Keys", "Memory", "Vault"]
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -38,6 +39,16 @@ def _blocking(
     return call
 
 
+class Keys(_Facade[AsyncKeys]):
+    """The keys to the service, with blocking verbs."""
+
+    create = _blocking(AsyncKeys.create)
+    grant = _blocking(AsyncKeys.grant)
+    list = _blocking(AsyncKeys.list)
+    required = _blocking(AsyncKeys.required)
+    revoke = _blocking(AsyncKeys.revoke)
+
+
 class Vault(_Facade[AsyncVault]):
     """What is sealed in a memory, with blocking verbs."""
 
@@ -56,7 +67,9 @@ class Memory(_Facade[AsyncMemory]):
     ask = _blocking(AsyncMemory.ask)
     audit = _blocking(AsyncMemory.audit)
     audit_secrets = _blocking(AsyncMemory.audit_secrets)
+    backup = _blocking(AsyncMemory.backup)
     batches = _blocking(AsyncMemory.batches)
+    changes = _blocking(AsyncMemory.changes)
     chat = _blocking(AsyncMemory.chat)
     close = _blocking(AsyncMemory.close)
     configure = _blocking(AsyncMemory.configure)
@@ -108,6 +121,11 @@ class Memory(_Facade[AsyncMemory]):
     def vault(self) -> Vault:
         """What is sealed, and the verbs for it."""
         return Vault(self.aio.vault)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys to the service, and the verbs for them."""
+        return Keys(self.aio.keys)
 
     def __enter__(self) -> Self:
         return self

@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, cast, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
 from memstrata.access import Grant, Permission
+from memstrata.arguments import check_choices
 from memstrata.errors import InvalidInput, PermissionDenied
 from memstrata.memory import AsyncMemory
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
 
 __all__ = ["VERBS", "Verb", "call", "handle_of"]
@@ -37,6 +39,8 @@ class Verb:
     """It is about the tenant as a whole: nothing for a key bound to a user or an agent."""
     local: bool | frozenset[str] = False
     """It reaches past the tenant, always or with these arguments: for the store's operator."""
+    gives: str | None = None
+    """An argument with permissions that it gives to others: none but the caller's own."""
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -79,14 +83,16 @@ class Verb:
         return fields
 
 
-_M, _V = AsyncMemory, AsyncVault
+_K, _M, _V = AsyncKeys, AsyncMemory, AsyncVault
 
 _TABLE = (
     Verb("add", _M.add, "write"),
     Verb("ask", _M.ask, "read"),
     Verb("audit", _M.audit, "admin"),
     Verb("audit_secrets", _M.audit_secrets, "admin"),
+    Verb("backup", _M.backup, "admin", local=True),
     Verb("batches", _M.batches, "read"),
+    Verb("changes", _M.changes, "read"),
     Verb("chat", _M.chat, "write", reads_with=("learn", False)),
     Verb("configure", _M.configure, "admin", whole=True),
     Verb("consolidate", _M.consolidate, "write"),
@@ -118,6 +124,9 @@ _TABLE = (
     Verb("update", _M.update, "write"),
     Verb("verify", _M.verify, "admin", local=frozenset(("erased", "text"))),
     Verb("wait_for", _M.wait_for, "read"),
+    Verb("keys.create", _K.create, "admin", whole=True, gives="permissions"),
+    Verb("keys.list", _K.list, "admin", whole=True),
+    Verb("keys.revoke", _K.revoke, "admin", whole=True),
     Verb("vault.list", _V.list, "read"),
     Verb("vault.put", _V.put, "write"),
     Verb("vault.release", _V.release, "vault:reveal"),
@@ -129,25 +138,33 @@ VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _TABLE
 """Every verb by its name."""
 
 
-async def call(memory: AsyncMemory, grant: Grant, name: str, arguments: Mapping[str, Any]) -> Any:
+async def call(
+    memory: AsyncMemory,
+    grant: Grant,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    actor: str | None = None,
+) -> Any:
     """Do a verb on a store for who holds `grant`; `PermissionDenied` where that does not allow it.
 
-    `memory` is the store's own handle. What is put on record names the key.
+    `memory` is the store's own handle. What is put on record names the key; `actor` is who reads,
+    as the caller says of itself.
     """
     verb = VERBS[name]
     bound = verb.bind(arguments)
     _check(grant, verb, bound)
     if grant.key is not None and "actor" in verb.parameters:
-        actor = bound.get("actor", "user")
-        bound["actor"] = _actor(grant, actor) if isinstance(actor, str) else actor
-    handle: Any = handle_of(memory, grant)
+        said = bound.get("actor", "user")
+        bound["actor"] = _actor(grant, said) if isinstance(said, str) else said
+    handle: Any = handle_of(memory, grant, actor=actor)
     owner, _, rest = name.rpartition(".")
     return await getattr(getattr(handle, owner) if owner else handle, rest)(**bound)
 
 
-def handle_of(memory: AsyncMemory, grant: Grant) -> AsyncMemory:
+def handle_of(memory: AsyncMemory, grant: Grant, *, actor: str | None = None) -> AsyncMemory:
     """The part of a store that a grant is about; it knows nothing of permissions."""
-    handle = memory.for_tenant(grant.tenant, actor=_actor(grant, None))
+    handle = memory.for_tenant(grant.tenant, actor=_actor(grant, actor))
     if grant.user_id is None and grant.agent_id is None:
         return handle
     return handle.scoped(user_id=grant.user_id, agent_id=grant.agent_id)
@@ -172,6 +189,10 @@ def _check(grant: Grant, verb: Verb, arguments: Mapping[str, Any]) -> None:
             raise PermissionDenied(f"the key is bound to another {name} than {str(given)[:80]!r}")
     if verb.whole and (grant.user_id is not None or grant.agent_id is not None):
         raise PermissionDenied(f"{verb.name} is about all users, and the key is bound to one")
+    if beyond := _given(verb, arguments) - grant.permissions:
+        raise PermissionDenied(
+            f"the key has not the permission {', '.join(sorted(beyond))}, so it cannot give it"
+        )
     if grant.key is not None and _reaches_past(verb, arguments):
         raise PermissionDenied(
             f"{verb.name} reaches past the tenant that a key is of: run it where the store is, "
@@ -183,3 +204,11 @@ def _reaches_past(verb: Verb, arguments: Mapping[str, Any]) -> bool:
     if isinstance(verb.local, bool):
         return verb.local
     return any(arguments.get(name) is not None for name in verb.local)
+
+
+def _given(verb: Verb, arguments: Mapping[str, Any]) -> set[str]:
+    """The permissions that a call would give, read exactly as the verb will read them."""
+    if verb.gives is None:
+        return set()
+    given = arguments.get(verb.gives, verb.parameters[verb.gives].default)
+    return set(check_choices(verb.gives, given, get_args(Permission)))

@@ -14,6 +14,7 @@ import memstrata
 from memstrata import Memory
 from memstrata.errors import InvalidInput, MemstrataError, NotFound, VaultUnavailable
 from memstrata.memory import AsyncMemory
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
 
 LONG = "x" * 600
@@ -138,7 +139,11 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "actor": (*NO_TEXT, None, "", "  "),
     "reason": (*NO_TEXT, None),
     "rebuild_themes": NO_FLAG,
+    "force": NO_FLAG,
     "seal": NO_FLAG,
+    "permissions": ("read", 5, [], ["all"], [5], [None], [["read"]], {"read": 1}, ["READ"]),
+    "expires_at": (*NO_TIME, "2001-01-01"),
+    "revoked": NO_FLAG,
     "secret": (*NO_TEXT, None, "", "half \ud800"),
     "caption": (*NO_TEXT, None, "", "  "),
     "entry_type": (*NO_TEXT, None, "", "  "),
@@ -160,7 +165,9 @@ VALID: Mapping[str, dict[str, Any]] = {
     "ask": {"question": "x", **ANN},
     "audit": ANN,
     "audit_secrets": ANN,
+    "backup": {"path": "/nowhere/backup.db"},
     "batches": ANN,
+    "changes": ANN,
     "chat": {"messages": "x", **ANN},
     "consolidate": ANN,
     "context": {"query": "x", **ANN},
@@ -174,6 +181,9 @@ VALID: Mapping[str, dict[str, Any]] = {
     "forget": {"everything": True, "dry_run": True, **ANN},
     "get": {"id": "$message", **ANN},
     "history": {"id": "$record", **ANN},
+    "keys.create": {"name": "never made"},
+    "keys.list": {},
+    "keys.revoke": {"id": "$key"},
     "list": ANN,
     "load": {"path": "/nowhere/in.jsonl"},
     "messages": ANN,
@@ -207,13 +217,17 @@ OPTIONAL = {("scoped", "actor"), ("for_tenant", "actor")}
 SKIP = {("update", "changes"), ("decide", "changes"), ("scoped", "user_id"), ("scoped", "agent_id")}
 
 
+OF_SERVERS = {"keys.grant", "keys.required"}
+"""What is no verb: a server asks it."""
+
+
 def arguments() -> list[tuple[str, str]]:
     """Every verb with every argument of it."""
     verbs = {
         f"{prefix}{name}": verb
-        for prefix, surface in (("", AsyncMemory), ("vault.", AsyncVault))
+        for prefix, surface in (("", AsyncMemory), ("keys.", AsyncKeys), ("vault.", AsyncVault))
         for name, verb in inspect.getmembers(surface, inspect.isfunction)
-        if not name.startswith("_")
+        if not name.startswith("_") and f"{prefix}{name}" not in OF_SERVERS
     }
     return [
         (name, argument)
@@ -230,6 +244,7 @@ def stored() -> Iterator[tuple[Memory, dict[str, str]]]:
         said = memory.add("The kettle is blue.", user_id="ann", session_id="s", infer=False)
         made = memory.create({"kind": "semantic", "name": "The kettle is blue"}, user_id="ann")
         sealed = memory.vault.put("a plum", caption="Mail", user_id="ann")
+        key = memory.keys.create("desk")
         before = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
         yield (
             memory,
@@ -238,11 +253,14 @@ def stored() -> Iterator[tuple[Memory, dict[str, str]]]:
                 "$record": made.record_ids[0],
                 "$batch": said.batch_id,
                 "$entry": sealed.record_ids[0],
+                "$key": key.id,
             },
         )
         after = (memory.stats(user_id="ann"), memory.batches(user_id="ann"), memory.scopes())
         assert after == before
         assert memory.verify() == []
+        assert memory.keys.list(revoked=True).items == memory.keys.list().items
+        assert [each.id for each in memory.keys.list()] == [key.id]
         assert memory.vault.reveal(sealed.record_ids[0], user_id="ann", reason="x") == "a plum"
 
 

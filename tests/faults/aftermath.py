@@ -155,3 +155,10 @@ def _rest(memory: Memory, ledger: Ledger) -> Iterator[str]:
         zone = memory.set_user(user_id=user)["timezone"]
         if zone not in {*zones, "UTC"}:
             yield f"the zone of {user} is {zone}, not one of {sorted(zones)}"
+    yield from _keys(memory, ledger)
+
+
+def _keys(memory: Memory, ledger: Ledger) -> Iterator[str]:
+    for key, opens in ledger.keys.items():
+        if (memory.keys.grant(key) is not None) not in opens:
+            yield f"whether the key {key[:20]} opens anything is not among {opens}"

@@ -66,6 +66,8 @@ class Ledger:
     unearthed: set[str] = field(default_factory=set[str])
     decided: set[str] = field(default_factory=set[str])
     zones: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    keys: dict[str, set[bool]] = field(default_factory=dict[str, set[bool]])
+    """Key → whether it may open."""
 
     def hear(self, line: dict[str, Any]) -> None:
         """Take down what a process said."""
@@ -129,6 +131,12 @@ class Ledger:
 
     def _ack_zone(self, line: dict[str, Any]) -> None:
         self.zones[line["user"]] = {line["zone"]}
+
+    def _ask_key(self, line: dict[str, Any]) -> None:
+        self.keys[line["key"]].add(line["opens"])
+
+    def _ack_key(self, line: dict[str, Any]) -> None:
+        self.keys[line["key"]] = {line["opens"]}
 
 
 @dataclass
@@ -434,6 +442,14 @@ class Deeds:
         self.memory.configure(instructions=f"Zoe lives by the time of {zone}.")
         self.say("ack_zone", user=user, zone=zone)
 
+    def key(self) -> None:
+        made = self.memory.keys.create(self.word())
+        self.say("ack_key", key=made.secret, opens=True)
+        if self.randomness.random() < 0.5:
+            self.say("ask_key", key=made.secret, opens=False)
+            self.memory.keys.revoke(made.id)
+            self.say("ack_key", key=made.secret, opens=False)
+
     def do(self, deed: str) -> None:
         """Do it; what another process was faster at is no fault."""
         try:
@@ -475,5 +491,6 @@ DEEDS = (
         "load",
         "unearth",
         "zone",
+        "key",
     ),
 )

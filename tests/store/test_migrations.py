@@ -107,7 +107,7 @@ def test_fresh_and_migrated_are_the_same(
 def test_every_table_is_strict_and_keyed_by_scope(fresh: dict[tuple[str, str], str]) -> None:
     """Another scope's row can then neither be met nor overwritten by an equal id."""
     tables = {name: sql for (kind, name), sql in fresh.items() if kind == "table"}
-    own_keys = {"store", "models", "tenants", "users", "scopes", "vault", "audit"}
+    own_keys = {"store", "models", "tenants", "users", "scopes", "vault", "audit", "api_keys"}
     assert own_keys < set(tables)
     for name, sql in tables.items():
         assert "STRICT" in sql.rsplit(")", 1)[1], name
@@ -115,8 +115,8 @@ def test_every_table_is_strict_and_keyed_by_scope(fresh: dict[tuple[str, str], s
             assert re.search(r"PRIMARY KEY \(scope,", sql), name
     for (kind, name), sql in fresh.items():
         if kind == "index" and "CREATE" in sql:
-            # The audit log outlives scopes, and is a tenant's.
-            assert re.search(r" ON (?:\w+ \(scope,|audit \(tenant,)", sql), name
+            # The audit log and keys outlive scopes, and are a tenant's.
+            assert re.search(r" ON (?:\w+ \(scope,|(?:audit|api_keys) \(tenant,)", sql), name
 
 
 def test_the_header_says_whose_file_it_is(store: Path) -> None:

@@ -108,6 +108,8 @@ MEANT = {
     "record_vectors": "records_open (scope=? AND id=?)",
     "erase_judged": "PRIMARY KEY (scope=? AND one=?)",
     "erase_judged_after": "judged_other (scope=? AND other=?)",
+    "api_key_by_id": "PRIMARY KEY (id=?)",
+    "api_key_list": "api_keys_tenant (tenant=? AND (created_at,id)>(?,?))",
     "tombstone_salt": "PRIMARY KEY (scope=? AND salt>?)",
     "tombstone_find": "PRIMARY KEY (scope=? AND salt=? AND what=? AND mark=?)",
     "tombstone_turns": "tombstones_session (scope=? AND session=?)",

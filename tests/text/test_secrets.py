@@ -39,6 +39,13 @@ SECRETS = [
     ("sk_test_0000TEST0000", "sk_test_0000TEST0000", "Stripe key"),
     (f"SG.{LONG[:22]}.{LONG[:43]}", f"SG.{LONG[:22]}.{LONG[:43]}", "SendGrid API key"),
     (f"hf_{LONG[:34]}", f"hf_{LONG[:34]}", "Hugging Face token"),
+    (
+        f"the desk's key is mst_{HEX[:16]}_{HEX}, do not share it",
+        f"mst_{HEX[:16]}_{HEX}",
+        "memstrata API key",
+    ),
+    (f"记忆服务的钥匙mst_{HEX[:16]}_{HEX}，收好", f"mst_{HEX[:16]}_{HEX}", "memstrata API key"),
+    (f"X-API-Key: mst_{HEX[:16]}_{HEX}", f"mst_{HEX[:16]}_{HEX}", "memstrata API key"),
     (f"npm_{LONG[:36]}", f"npm_{LONG[:36]}", "npm token"),
     (f"123456789:{LONG[:35]}", f"123456789:{LONG[:35]}", "Telegram bot token"),
     (f"LTAI{LONG[:20]}", f"LTAI{LONG[:20]}", "Alibaba Cloud access key"),

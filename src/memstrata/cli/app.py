@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from memstrata._version import __version__
-from memstrata.cli import answer, browse, measure, operate, recall, remember, safety
+from memstrata.cli import (
+    answer,
+    browse,
+    keep,
+    keys,
+    mcp,
+    measure,
+    operate,
+    recall,
+    remember,
+    safety,
+)
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
 
@@ -40,6 +51,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("themes", _RECALL, browse.themes),
     ("entities", _RECALL, browse.entities),
     ("review", _RECALL, browse.review),
+    ("changes", _RECALL, browse.changes),
     ("history", _RECALL, browse.history),
     ("batches", _RUN, operate.batches),
     ("wait-for", _RUN, operate.wait_for),
@@ -48,7 +60,10 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("scopes", _RUN, operate.scopes),
     ("stats", _RUN, operate.stats),
     ("doctor", _RUN, operate.doctor),
+    ("mcp", _RUN, mcp.mcp),
     ("verify", _RUN, operate.verify),
+    ("backup", _RUN, keep.backup),
+    ("restore", _RUN, keep.restore),
     ("dump", _RUN, operate.dump),
     ("load", _RUN, operate.load),
     ("set-user", _RUN, remember.set_user),
@@ -74,6 +89,9 @@ audit = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+keyring = typer.Typer(
+    help="Say who may use the service, and for what.", no_args_is_help=True, rich_markup_mode="rich"
+)
 bench = typer.Typer(
     help="Measure recall, answers, redaction, speed.", no_args_is_help=True, rich_markup_mode="rich"
 )
@@ -89,8 +107,12 @@ vault.command("rotate-key")(shared(safety.vault_rotate_key))
 audit.command("list")(shared(safety.audit_list))
 audit.command("export")(shared(safety.audit_export))
 audit.command("secrets")(shared(safety.audit_secrets))
+keyring.command("create")(shared(keys.keys_create))
+keyring.command("list")(shared(keys.keys_list))
+keyring.command("revoke")(shared(keys.keys_revoke))
 app.add_typer(vault, name="vault", rich_help_panel=_SAFE)
 app.add_typer(audit, name="audit", rich_help_panel=_SAFE)
+app.add_typer(keyring, name="keys", rich_help_panel=_SAFE)
 bench.command("locomo")(shared(operate.bench_locomo))
 bench.command("longmemeval")(shared(operate.bench_longmemeval))
 bench.command("madial")(shared(operate.bench_madial))

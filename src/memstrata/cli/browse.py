@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memstrata.cli import render
-from memstrata.cli.call import Call
+from memstrata.cli.call import Call, zone_of
 from memstrata.cli.reading import filters
 from memstrata.cli.recall import Filters, Kind, Limit, Session, Since, Until
 
 __all__ = [
     "Cursor",
+    "changes",
     "entities",
     "episodes",
     "get",
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 Cursor = Annotated[
     str | None, typer.Option(help="Go on where the last page ended.", show_default=False)
 ]
+
+_PAUSE = 0.5
+"""Seconds between looks for what is new."""
 
 
 def get(
@@ -157,6 +162,35 @@ def review(call: Call, *, limit: Limit = 100, cursor: Cursor = None) -> None:
     """List what could not be decided, oldest first, with what stands against it; see `decide`."""
     page, zone = call.zoned(lambda memory: memory.review(limit=limit, cursor=cursor))
     call.show(page, lambda: render.reviews(page, zone))
+
+
+def changes(
+    call: Call,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more, until interrupted.")
+    ] = False,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> None:
+    """Show what was done to records and messages, in the order it was done."""
+    if not follow:
+        page, zone = call.zoned(lambda memory: memory.changes(limit=limit, cursor=cursor))
+        call.show(page, lambda: render.log(page, zone))
+        return
+    anyio = importlib.import_module("anyio")
+
+    async def tell(memory: AsyncMemory) -> None:
+        place, zone = cursor, await zone_of(memory)
+        while True:
+            page = await memory.changes(limit=limit, cursor=place)
+            for change in page:
+                call.show(change, lambda: render.log([change], zone))  # noqa: B023 - done at once
+                place = change.cursor
+            if not page.items:
+                await anyio.sleep(_PAUSE)
+
+    call.scoped(tell, reads=True, embeds=False)
 
 
 def history(

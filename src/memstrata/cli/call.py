@@ -57,6 +57,14 @@ class Options:
             show_default=False,
         ),
     ] = None
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose users and agents, where a store has those of several.",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = None
     embedder: Annotated[
         str | None,
         typer.Option(
@@ -174,7 +182,7 @@ class Call:
             _expect_store(settings.url)
         anyio = importlib.import_module("anyio")
         config = importlib.import_module("memstrata.config")
-        embedder = settings.embedder if embeds else "none"
+        embedder = None if is_served(settings.url) else settings.embedder if embeds else "none"
         outcome: list[T | MemstrataError] = []
 
         async def within(memory: AsyncMemory) -> None:
@@ -186,7 +194,9 @@ class Call:
         async def whole() -> None:
             # The work has a task of its own, so that Ctrl-C lets a write under way end.
             async with (
-                await config.open_async(settings.url, embedder=embedder) as memory,
+                await config.open_async(
+                    settings.url, embedder=embedder, tenant=self.options.tenant
+                ) as memory,
                 anyio.create_task_group() as group,
             ):
                 group.start_soon(within, memory)
@@ -220,6 +230,11 @@ def is_missing(url: str) -> bool:
     """Whether a store is named that has not been made."""
     path = url.removeprefix("sqlite://")
     return "://" not in path and path != ":memory:" and not Path(path).exists()
+
+
+def is_served(url: str) -> bool:
+    """Whether a URL names a server, where all but the verbs is set."""
+    return url.startswith(("http://", "https://"))
 
 
 def _expect_store(url: str) -> None:

@@ -407,6 +407,7 @@ def set_user(
     """Set the time zone and locale of a user; times are read and shown in it."""
     if timezone is None and locale is None:
         raise Failed("give --timezone, --locale or both", code=2, name="UsageError")
-    call.scoped(lambda memory: memory.set_user(timezone=timezone, locale=locale), embeds=False)
-    done = {"user_id": call.settings.user, "timezone": timezone, "locale": locale}
+    done = call.scoped(
+        lambda memory: memory.set_user(timezone=timezone, locale=locale), embeds=False
+    )
     call.show(done, lambda: f"set for {call.settings.user}")

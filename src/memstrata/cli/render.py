@@ -52,6 +52,7 @@ __all__ = [
     "erasure",
     "events",
     "hits",
+    "log",
     "messages",
     "more",
     "one_batch",
@@ -380,6 +381,16 @@ def _change(change: Change) -> str:
 def changes(log: Sequence[Change], zone: tzinfo) -> str:
     """A history, oldest first: when, what, who, why, and what it then said."""
     return "\n\n".join(_logged(change, zone) for change in log)
+
+
+def log(page: Iterable[Change], zone: tzinfo) -> str:
+    """The change log, a line each."""
+    return "\n".join(
+        one_line(
+            join([stamp(each.at, zone), each.op, each.target_id, f"by {each.actor}", each.reason])
+        )
+        for each in page
+    )
 
 
 def _logged(change: Change, zone: tzinfo) -> str:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 from memstrata.records import Page, Record
 
 __all__ = [
+    "Who",
+    "Why",
     "audit_export",
     "audit_list",
     "audit_secrets",

@@ -6,6 +6,7 @@ from memstrata.arguments import check_words
 from memstrata.errors import InvalidInput
 from memstrata.memory.answer import Answering
 from memstrata.memory.browse import Browsing
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.operate import Operating
 from memstrata.memory.recall import Recalling
 from memstrata.memory.remember import Remembering
@@ -49,3 +50,8 @@ class AsyncMemory(Remembering, Recalling, Answering, Browsing, Operating):
     def vault(self) -> AsyncVault:
         """What is sealed, and the verbs for it."""
         return AsyncVault(self._runtime, self._tenant, self._bound, self._actor)
+
+    @property
+    def keys(self) -> AsyncKeys:
+        """The keys to the service, and the verbs for them."""
+        return AsyncKeys(self._runtime, self._tenant, self._bound, self._actor)

@@ -201,6 +201,23 @@ class Browsing(Handle):
         await self._note_reads("review", scope, (item.record for item in page.items))
         return page
 
+    async def changes(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Change]:
+        """What was done to records and messages, in the order it was done, to be followed.
+
+        Each has a `cursor`, from which the log goes on after it; that of the last one seen is good
+        for ever. What records say is in `history`; what was erased is not in the log any more.
+        """
+        scope = self._scope(user_id, agent_id)
+        listing = Listing(limit=check_limit("limit", limit), cursor=cursor)
+        return await self._runtime.store.list_changes(view_of(scope), listing)
+
     async def history(
         self, id: str, *, user_id: str | None = None, agent_id: str | None = None
     ) -> list[Change]:

@@ -29,8 +29,8 @@ from memstrata.ingest import add as adding
 from memstrata.ingest import transfer
 from memstrata.ingest.managers import Strategy
 from memstrata.kinds import KINDS, describe
-from memstrata.receipts import AuditEntry, Consolidation, Exposure
-from memstrata.records import Batch, Page, Scope, micros
+from memstrata.receipts import AuditEntry, Backup, Consolidation, Exposure
+from memstrata.records import Batch, Page, Scope, instant, micros
 from memstrata.runtime import Recalled, view_of, zone_named
 from memstrata.safety.scan import audit_secrets
 from memstrata.safety.traces import left_of
@@ -289,6 +289,30 @@ class Operating(Handle):
         entry = Entry(self._runtime.now(), who, "export")  # on record before it is done
         await self._runtime.store.note(scope or Scope(tenant=self._tenant), entry)
         return await transfer.dump(self._runtime, self._tenant, scope, target)
+
+    async def backup(self, path: str | Path, *, force: bool = False) -> Backup:
+        """Write a copy of the whole store, all tenants, to a file, while others go on writing.
+
+        The file is whole and sound, or not there; with `force` it may replace another. Nothing that
+        was erased before is in it, and neither is the key of the vault: keep that in another place.
+        `memstrata.restore` puts it in place. Raises `StoreUnavailable` or `PermissionDenied` when
+        it cannot be written, or the store is damaged.
+        """
+        if self._bound is not None:
+            raise InvalidInput("this handle is bound to one scope: back up with the store's own")
+        target, force = check_path("path", path), check_flag("force", force)
+        store, at = self._runtime.store, self._runtime.now()
+        who = Entry(at, self._actor or "user", "backup")  # on record before it is done
+        await store.note(Scope(tenant=self._tenant), who)
+        held, size = await store.backup(target, force=force)
+        return Backup(
+            path=str(target),
+            at=instant(at),
+            bytes=size,
+            messages=held.messages,
+            records=held.records,
+            vault_key=held.key_id,
+        )
 
     async def load(self, path: str | Path) -> int:
         """Read a file written by `dump`; rows that are there already are left alone.

@@ -12,6 +12,7 @@ from memstrata.store.append import add_batch, ensure_scope, item_rows, reserve
 from memstrata.store.audit import Entry, note
 from memstrata.store.episodes import retell
 from memstrata.store.items import HIDDEN, close_header, flag_header
+from memstrata.store.once import check_unused
 from memstrata.store.ports import (
     CloseRecord,
     LinkEvidence,
@@ -236,6 +237,7 @@ def apply(
     Where messages are hidden or shown, `narrate` tells their episodes anew.
     """
     number = ensure_scope(tx, scope, batch.at)
+    check_unused(tx, number, batch)
     add_batch(tx, number, batch)
     changes = carry_out(tx, number, batch, writes)
     _note_secrets(tx, scope, batch, writes)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
-from anyio.lowlevel import RunVar
 
+from memstrata.access import ApiKey
 from memstrata.errors import StoreUnavailable
 from memstrata.receipts import AuditEntry
 from memstrata.records import (
@@ -25,6 +24,7 @@ from memstrata.records import (
     Theme,
 )
 from memstrata.store import (
+    api_keys,
     apply,
     audit,
     batches,
@@ -44,6 +44,7 @@ from memstrata.store import (
     transfer,
     views,
 )
+from memstrata.store.following import Following
 from memstrata.store.ports import (
     Appended,
     Backend,
@@ -54,52 +55,25 @@ from memstrata.store.ports import (
     Pending,
     Sealing,
     Trace,
-    Tx,
     View,
     Write,
 )
 
 __all__ = ["Store"]
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _INDEX_BYTES = 1 << 30
 _NOTHING = Ledger()
-_THREADS: RunVar[dict[str, anyio.CapacityLimiter]] = RunVar("memstrata_threads")
 
 
-def _limiter(name: str, tokens: int) -> anyio.CapacityLimiter:
-    """This event loop's limiter for reads or writes."""
-    limiters = _THREADS.get(None)
-    if limiters is None:
-        limiters = dict[str, anyio.CapacityLimiter]()
-        _THREADS.set(limiters)
-    return limiters.setdefault(name, anyio.CapacityLimiter(tokens))
-
-
-class Store:
+class Store(Following):
     """Whole operations, each one transaction; errors are ours already."""
 
     def __init__(self, backend: Backend, *, index_bytes: int = _INDEX_BYTES) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._cache = search.IndexCache(index_bytes)
         self._owed: list[tuple[batches.Lease, Ledger]] = []
-        self.location = backend.location
-
-    async def _write(
-        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
-        return await anyio.to_thread.run_sync(
-            self._backend.write, call, limiter=_limiter("write", 1)
-        )
-
-    async def _read(
-        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
-        return await anyio.to_thread.run_sync(self._backend.read, call, limiter=_limiter("read", 4))
 
     # Writing
 
@@ -230,6 +204,30 @@ class Store:
     ) -> Page[AuditEntry]:
         """Rows of the audit log, newest first."""
         return await self._read(audit.list_entries, tenant, scope, listing)
+
+    # Keys to the service
+
+    async def create_api_key(self, key: ApiKey, hash: bytes, entry: audit.Entry) -> None:
+        """Keep a new key by its hash, and note it."""
+        await self._write(api_keys.create, key, hash, entry)
+
+    async def api_key(self, key_id: str) -> api_keys.Held | None:
+        """A key of any tenant, as it is at this moment."""
+        return await self._read(api_keys.find, key_id)
+
+    async def list_api_keys(
+        self, tenant: str, listing: views.Listing, *, revoked: bool
+    ) -> Page[ApiKey]:
+        """A tenant's keys, oldest first."""
+        return await self._read(api_keys.list_keys, tenant, listing, revoked=revoked)
+
+    async def revoke_api_key(self, tenant: str, key_id: str, entry: audit.Entry) -> ApiKey:
+        """Revoke a key of a tenant, and note it."""
+        return await self._write(api_keys.revoke, tenant, key_id, entry)
+
+    async def any_api_key(self) -> bool:
+        """Whether a key was ever made."""
+        return await self._read(api_keys.any_made)
 
     # Batches
 

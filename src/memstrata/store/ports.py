@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from memstrata.records import (
@@ -160,6 +161,16 @@ class Backend(Protocol):
 
     def size(self) -> int:
         """Bytes on disk."""
+        ...
+
+    def backup(
+        self, path: Path, look: Callable[[Tx], T], *, force: bool, pause: Callable[[], None]
+    ) -> tuple[T, int]:
+        """Write all that is committed to a file, which is whole and sound or not there. Blocking.
+
+        Returns what `look` finds in the copy, and its bytes. Writers go on meanwhile. `pause` is
+        called now and then and may end it. Only with `force` does it replace a file.
+        """
         ...
 
     def close(self) -> None:

@@ -29,8 +29,10 @@ __all__ = [
     "get",
     "get_batch",
     "history",
+    "last_seq",
     "leaning",
     "list_batches",
+    "list_changes",
     "list_messages",
     "list_records",
     "same_record",
@@ -44,6 +46,7 @@ _MESSAGE_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})")
 _RECORD_PLACE = re.compile(r"(-?[0-9]{1,18}):([a-z]+_[0-9a-zA-Z_-]{1,80})")
 _NEWEST = "~"
 """After every batch's id."""
+_CHANGE_PLACE = re.compile(r"([0-9]{1,18})")
 _BATCH_PLACE = re.compile(r"(batch_[0-9a-zA-Z_-]{1,80})")
 
 
@@ -92,6 +95,26 @@ def changes_of_batch(tx: Tx, view: View, batch_or_change: str) -> list[tuple[Sco
         rows += tx.rows("change_by_id", {"scope": number, "id": batch_or_change})
         found += [(scope, change_from(row)) for row in rows]
     return found
+
+
+def list_changes(tx: Tx, view: View, listing: Listing) -> Page[Change]:
+    """The log in the order it was written; a place in it stays one, whatever is erased."""
+    after = 0 if listing.cursor is None else int(place(listing.cursor, _CHANGE_PLACE)[0])
+    found: list[tuple[int, Change]] = []
+    for _, number in numbered(tx, view):
+        params = {"scope": number, "after": after, "limit": listing.limit + 1}
+        found += [(row[10], change_from(row)) for row in tx.rows("change_after", params)]
+    found.sort(key=lambda entry: entry[0])
+    page = found[: listing.limit]
+    more = str(page[-1][0]) if len(found) > listing.limit else None
+    return Page[Change](items=[change for _, change in page], next=more)
+
+
+def last_seq(tx: Tx) -> int:
+    """The newest sequence number of the store."""
+    row = tx.one("last_seq")
+    assert row is not None
+    return int(row[0])
 
 
 def same_record(tx: Tx, scope: Scope, fingerprint: str, now: int) -> tuple[str, str] | None:

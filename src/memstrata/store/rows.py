@@ -231,4 +231,5 @@ def change_from(row: Row, versions: dict[int, Record] | None = None) -> Change:
         reason=row[7],
         evidence=_loads(row[8], []),
         at=instant(row[9]),
+        cursor=str(row[10]) if row[10:] else None,
     )

@@ -90,6 +90,7 @@ _MODELS = (
     _shape("Langfuse secret key", "sk-lf-", r"sk-lf-[a-f0-9-]{36}"),
     _shape("ElevenLabs API key", "sk_", r"sk_[a-f0-9]{48}"),
     _shape("Jina API key", "jina_", r"jina_[A-Za-z0-9_-]{40,}"),
+    _shape("memstrata API key", "mst_", r"mst_[0-9a-f]{16}_[0-9a-f]{64}"),
     _shape("Pinecone API key", "pcsk_", r"pcsk_[A-Za-z0-9_]{40,}"),
     _shape("E2B API key", "e2b_", r"e2b_[a-f0-9]{40}"),
 )

@@ -42,6 +42,10 @@ SELECT s.tenant, s.user_id, s.agent_id, s.created_at,
 FROM scopes s WHERE s.tenant = :tenant AND s.scope > :after
 ORDER BY s.user_id, s.agent_id;
 
+-- name: tenant_list
+-- Whose memory is in the file: a backup is of all of them.
+SELECT DISTINCT tenant FROM scopes;
+
 -- name: user_get
 -- A user's time zone and locale.
 SELECT timezone, locale FROM users WHERE tenant = :tenant AND user_id = :user_id;
@@ -930,6 +934,15 @@ WHERE scope = :scope AND batch_id = :batch_id ORDER BY seq;
 -- One entry of the log.
 SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at
 FROM changes WHERE scope = :scope AND id = :id;
+
+-- name: change_after
+-- The log of a scope from a place on, oldest first.
+SELECT id, batch_id, op, target_id, version_before, version_after, actor, reason, evidence, at, seq
+FROM changes WHERE scope = :scope AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: last_seq
+-- The newest sequence number: whatever is written in the store makes it grow.
+SELECT last_seq FROM store;
 
 -- name: change_all
 -- The whole log of a scope, for a dump.
@@ -1959,3 +1972,32 @@ SELECT o.id FROM themes t INDEXED BY themes_id
 JOIN themes o INDEXED BY themes_name ON o.scope = t.scope AND o.name = t.name AND o.seq <> t.seq
     AND o.level = t.level
 WHERE t.scope = :scope AND t.id = :id AND t.name = :name ORDER BY o.started_at, o.seq;
+
+-- name: api_key_add
+-- Keep a new key, unless one of its name is in use.
+INSERT INTO api_keys (id, tenant, name, hash, user_id, agent_id, permissions, created_at,
+    expires_at)
+VALUES (:id, :tenant, :name, :hash, :user_id, :agent_id, :permissions, :at, :expires_at)
+ON CONFLICT (tenant, name) WHERE revoked_at IS NULL DO NOTHING;
+
+-- name: api_key_by_id
+-- A key by the part of it that may be shown, whichever tenant's it is.
+SELECT id, tenant, name, user_id, agent_id, permissions, created_at, expires_at, revoked_at, hash
+FROM api_keys WHERE id = :id;
+
+-- name: api_key_list
+-- A page of a tenant's keys, oldest first.
+SELECT id, tenant, name, user_id, agent_id, permissions, created_at, expires_at, revoked_at, hash
+FROM api_keys INDEXED BY api_keys_tenant
+WHERE tenant = :tenant AND (created_at, id) > (:after_time, :after_id)
+    AND (:revoked OR revoked_at IS NULL)
+ORDER BY created_at, id LIMIT :limit;
+
+-- name: api_key_revoke
+-- Let a key open nothing any more.
+UPDATE api_keys SET revoked_at = :at
+WHERE id = :id AND tenant = :tenant AND revoked_at IS NULL;
+
+-- name: api_key_any
+-- Whether a key was ever made.
+SELECT EXISTS (SELECT 1 FROM api_keys);

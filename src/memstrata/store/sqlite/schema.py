@@ -12,7 +12,7 @@ import apsw
 from memstrata.errors import SchemaTooNew, StoreUnavailable
 from memstrata.store.sqlite.typed import execute, pragma, pragma_number
 
-__all__ = ["APPLICATION_ID", "latest_version", "prepare"]
+__all__ = ["APPLICATION_ID", "latest_version", "prepare", "recognise"]
 
 APPLICATION_ID = 0x6D656D73
 """`mems`: in the file's header, so that other programs' files are recognised."""
@@ -43,13 +43,7 @@ def prepare(connection: apsw.Connection, location: str, *, memory: bool) -> None
     A file is ours by its application id; an empty one becomes ours. Migrations run one by one,
     each in a transaction with its version number, so that a killed upgrade resumes.
     """
-    _recognise(connection, location)
-    version = pragma_number(connection, "user_version")
-    if version > latest_version():
-        raise SchemaTooNew(
-            f"{location} was written by a newer memstrata (schema {version}, this one knows "
-            f"{latest_version()}): upgrade memstrata; the file was not touched"
-        )
+    version = recognise(connection, location)
     execute(connection, "PRAGMA secure_delete = on")
     if not memory:
         _use_wal(connection)
@@ -75,19 +69,28 @@ def _switch(connection: apsw.Connection) -> None:
         pragma(connection, "journal_mode", "wal")
 
 
-def _recognise(connection: apsw.Connection, location: str) -> None:
+def recognise(connection: apsw.Connection, location: str) -> int:
+    """The version of a file that is ours, 0 of an empty one; others are refused, untouched."""
     execute(connection, "BEGIN")  # one snapshot: another process may be creating the file now
     try:
         program = pragma_number(connection, "application_id")
         tables = execute(connection, "SELECT count(*) FROM sqlite_master")[0][0]
-        used = bool(program or tables or pragma_number(connection, "user_version"))
+        version = pragma_number(connection, "user_version")
+        used = bool(program or tables or version)
         foreign = used and program != APPLICATION_ID
     finally:
-        execute(connection, "COMMIT")
+        if connection.in_transaction:  # a read that failed has ended it
+            execute(connection, "COMMIT")
     if foreign:
         raise StoreUnavailable(
             f"{location} is a database of another program: choose another path; it was not touched"
         )
+    if version > latest_version():
+        raise SchemaTooNew(
+            f"{location} was written by a newer memstrata (schema {version}, this one knows "
+            f"{latest_version()}): upgrade memstrata; the file was not touched"
+        )
+    return version
 
 
 def _migrate(connection: apsw.Connection) -> None:

@@ -402,3 +402,22 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_tenant ON audit (tenant, seq);
 CREATE INDEX audit_target ON audit (tenant, target_id) WHERE target_id IS NOT NULL;
+
+-- Keys to the service, kept for good, revoked or not: a store that ever had one is closed to those
+-- who have none. `id` is the part of a key that may be shown; of the rest only the SHA-256 is here,
+-- which is enough as that is 256 random bits, and nothing that could be guessed. '' in `user_id` or
+-- `agent_id`: not bound to one.
+CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    user_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    permissions TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_keys_tenant ON api_keys (tenant, created_at, id);
+CREATE UNIQUE INDEX api_keys_name ON api_keys (tenant, name) WHERE revoked_at IS NULL;

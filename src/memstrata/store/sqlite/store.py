@@ -14,8 +14,18 @@ from typing import TypeVar, cast
 
 import apsw
 
-from memstrata.errors import MemstrataError, PermissionDenied, StoreUnavailable
+from memstrata.errors import InvalidInput, MemstrataError, PermissionDenied, StoreUnavailable
 from memstrata.store.ports import Dialect, Params, Row, Trace, Tx
+from memstrata.store.sqlite.copying import (
+    SIDES,
+    beside,
+    check_copy,
+    check_place,
+    copy_pages,
+    file_errors,
+    finish,
+    give_name,
+)
 from memstrata.store.sqlite.dialect import SqliteDialect
 from memstrata.store.sqlite.schema import prepare
 from memstrata.store.sqlite.scrub import DatabaseFile, scrub
@@ -24,7 +34,7 @@ from memstrata.store.sqlite.typed import add_function, execute, execute_many, pr
 from memstrata.store.statements import load_statements
 from memstrata.text.analyse import fold
 
-__all__ = ["SqliteBackend", "open_backend"]
+__all__ = ["SqliteBackend", "SqliteTx", "check_path", "open_backend", "our_errors"]
 
 T = TypeVar("T")
 
@@ -263,6 +273,55 @@ class SqliteBackend:
         paths = (self._path, f"{self._path}-wal")
         return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
 
+    def backup(
+        self, path: Path, look: Callable[[Tx], T], *, force: bool, pause: Callable[[], None]
+    ) -> tuple[T, int]:
+        found: list[T] = []
+        with file_errors(path), our_errors(str(path)):
+            self._check_other(path)
+            check_place(path, force=force)
+            with beside(path) as part:
+                with self._snapshot() as source:
+                    copy_pages(source, part, self._vfs, pause)
+                finish(part, self._vfs)
+                problems = check_copy(
+                    part,
+                    self._vfs,
+                    lambda copy: found.append(look(SqliteTx(copy, self._statements))),
+                )
+                if problems:
+                    raise StoreUnavailable(
+                        f"{self.location} is damaged, so there is no backup of it now: restore an "
+                        f"older one, or `dump` what can be read ({'; '.join(problems)})"
+                    )
+                size = part.stat().st_size
+                give_name(part, path, force=force)
+        return found[0], size
+
+    def _check_other(self, path: Path) -> None:
+        """It must not be the store itself, or what stands beside it."""
+        mine = [Path(f"{self._path}{side}") for side in ("", *SIDES)]
+        if not self._memory and any(path.resolve() == each.resolve() for each in mine):
+            raise InvalidInput(f"path: {path} is the store itself: give another path")
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Generator[apsw.Connection]:
+        """A connection that sees the store as it is now, and nothing that comes later."""
+        if self._closed:
+            raise StoreUnavailable(f"{self.location}: the store is closed; open it again")
+        if self._memory:
+            with self._write_lock:
+                yield self._writer
+            return
+        flags = apsw.SQLITE_OPEN_READONLY
+        connection = apsw.Connection(self._path, flags=flags, vfs=self._vfs)
+        try:
+            connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+            execute(connection, "BEGIN; SELECT count(*) FROM sqlite_master")
+            yield connection
+        finally:
+            connection.close()
+
     def close(self) -> None:
         if self._unclean and not self._closed:
             self._writer.set_busy_timeout(_CLOSING_MILLISECONDS)
@@ -293,7 +352,7 @@ def open_backend(path: str, *, vfs: str | None = None) -> SqliteBackend:
     `SchemaTooNew`; in every case the file is left as it was.
     """
     if path != ":memory:":
-        _check_path(Path(path))
+        check_path(Path(path))
     try:
         return SqliteBackend(path, vfs=vfs)
     except MemstrataError:
@@ -302,7 +361,8 @@ def open_backend(path: str, *, vfs: str | None = None) -> SqliteBackend:
         raise StoreUnavailable(f"{path!r} cannot be opened: {error}") from error
 
 
-def _check_path(path: Path) -> None:
+def check_path(path: Path) -> None:
+    """Whether a store may stand there; else what is to be done."""
     if path.is_dir():
         raise StoreUnavailable(f"{path} is a folder: give the path of a file in it")
     if not path.parent.is_dir():

@@ -1,0 +1,74 @@
+"""The application: its routes, and every way a request can end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memstrata._version import __version__
+from memstrata.api.files import file_routes
+from memstrata.api.problems import Refused, problem, problem_of
+from memstrata.api.routes import verb_routes
+from memstrata.errors import MemstrataError
+from memstrata.memory import AsyncMemory
+
+__all__ = ["Options", "make_app"]
+
+_ABOUT = """\
+Long-term memory for LLM agents. Every verb is a `POST` with its arguments as one JSON object.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set about the service."""
+
+    max_body: int = 10 * 2**20
+    """The largest body that is read, in bytes."""
+
+
+def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
+    """The service over an open store, which stays the caller's to close."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncGenerator[None]:
+        yield
+
+    app = FastAPI(
+        title="memstrata",
+        version=__version__,
+        description=_ABOUT,
+        openapi_url="/openapi.json",
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=life,
+    )
+    app.include_router(verb_routes(memory))
+    app.include_router(file_routes(memory))
+    app.add_exception_handler(MemstrataError, _of_ours)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(HTTPException, _of_the_wire)
+    return app
+
+
+async def _of_ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemstrataError)
+    return problem_of(request, error)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return problem(request, error.status, error.name, str(error), error.headers)
+
+
+async def _of_the_wire(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    name = {404: "NoSuchRoute", 405: "MethodNotAllowed"}.get(error.status_code, "BadRequest")
+    return problem(request, error.status_code, name, str(error.detail), error.headers)

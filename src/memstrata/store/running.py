@@ -1,0 +1,60 @@
+"""How an operation is run: whole, in one transaction, on a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from memstrata.store.keeping import Held, held
+from memstrata.store.ports import Backend, Tx
+
+__all__ = ["Running"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS: RunVar[dict[str, anyio.CapacityLimiter]] = RunVar("memstrata_threads")
+
+
+def _limiter(name: str, tokens: int) -> anyio.CapacityLimiter:
+    """This event loop's limiter for reads or writes."""
+    limiters = _THREADS.get(None)
+    if limiters is None:
+        limiters = dict[str, anyio.CapacityLimiter]()
+        _THREADS.set(limiters)
+    return limiters.setdefault(name, anyio.CapacityLimiter(tokens))
+
+
+class Running:
+    """A backend, and operations that run on it: one that writes, beside some that read."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.location = backend.location
+
+    async def _write(
+        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
+        return await anyio.to_thread.run_sync(
+            self._backend.write, call, limiter=_limiter("write", 1)
+        )
+
+    async def _read(
+        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
+        return await anyio.to_thread.run_sync(self._backend.read, call, limiter=_limiter("read", 4))
+
+    async def backup(self, path: Path, *, force: bool) -> tuple[Held, int]:
+        """Write a copy of the whole store; what is in it, and its bytes."""
+        pause = anyio.from_thread.check_cancelled
+        call = partial(self._backend.backup, path, held, force=force, pause=pause)
+        return await anyio.to_thread.run_sync(call)
