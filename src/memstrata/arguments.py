@@ -15,6 +15,7 @@ from memstrata.text.clean import clean_text
 from memstrata.text.secrets import names_secret
 
 __all__ = [
+    "Once",
     "Signature",
     "check_choice",
     "check_choices",
@@ -41,11 +42,20 @@ LONGEST_WORDS = 4096
 MOST = 10_000
 
 
+class Once(NamedTuple):
+    """A call that is done once, however often it is sent."""
+
+    key: str
+    digest: bytes
+    """Of what it asks for."""
+
+
 class Signature(NamedTuple):
-    """Who asks for a change, and why, as the log will say."""
+    """Who asks for a change, and why, as the log will say; and by which call."""
 
     actor: str
     reason: str
+    once: Once | None = None
 
 
 def check_text(name: str, value: object) -> str:

@@ -13,7 +13,7 @@ from memstrata.records import Ledger, Record, Scope
 from memstrata.runtime import Runtime, scope_of
 from memstrata.store.audit import Entry
 
-__all__ = ["Bound", "Handle", "newest"]
+__all__ = ["Bound", "Handle"]
 
 
 class Bound:
@@ -101,11 +101,3 @@ class Handle(Bound):
             await close_models(self._runtime.llm)
             close_embedder(self._runtime.embedder)
             await self._runtime.store.close()
-
-
-async def newest(handle: Bound) -> int:
-    """A number that grows with whatever is written to a handle's store, by whichever process.
-
-    It is cheap to ask, and no less than any `cursor` of the change log.
-    """
-    return await handle._runtime.store.last_seq()

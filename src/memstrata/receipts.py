@@ -40,7 +40,7 @@ class Backup(Value):
 
     path: str
     at: datetime
-    """What was written later than this is not in it."""
+    """What was acknowledged before this is in it."""
     bytes: int
     messages: int
     records: int

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import sqlite3
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from memstrata import AsyncMemory
 from memstrata.access import EVERYTHING, Grant
@@ -123,7 +124,9 @@ async def _tell(memory: AsyncMemory, place: Place) -> str:
     ):
         await call(memory, grant, "create", {"record": record, "reason": word, **place.scope})
     sealed = {"secret": f"plum {word}", "caption": f"{word} gate", "sensitivity": "high"}
-    await call(memory, grant, "vault.put", {**sealed, **place.scope})
+    put = await call(memory, grant, "vault.put", {**sealed, **place.scope})
+    seen = {"id": put.record_ids[0], "reason": f"to open {word}"}
+    assert await call(memory, grant, "vault.reveal", {**seen, **place.scope}) == f"plum {word}"
     if place.agent is None:
         await call(memory, grant, "set_user", {"locale": word, **place.scope})
     return receipt.batch_id
@@ -133,7 +136,7 @@ def known(path: Path) -> Crowd:
     """What stands where, by the rows of the file."""
     ids: dict[str, Place] = {}
     of: dict[Place, dict[str, list[str]]] = {}
-    with closing(sqlite3.connect(path)) as file:
+    with closing(apsw.Connection(str(path))) as file:
         for number, *who in file.execute("SELECT scope, tenant, user_id, agent_id FROM scopes"):
             place = Place(who[0], who[1] or None, who[2] or None)
             found = {
@@ -153,7 +156,7 @@ def known(path: Path) -> Crowd:
 def rows_of(path: Path) -> dict[tuple[str, ...], list[str]]:
     """Every row of a file by whose it is: tenant, user and agent as far as its table says."""
     rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    with closing(sqlite3.connect(path)) as file:
+    with closing(apsw.Connection(str(path))) as file:
         owners = {
             number: (tenant, user, agent)
             for number, tenant, user, agent in file.execute(
@@ -165,8 +168,8 @@ def rows_of(path: Path) -> dict[tuple[str, ...], list[str]]:
         ]
         for table in tables:
             found = file.execute(f"SELECT * FROM {table}")
-            columns = [str(column[0]) for column in found.description]
             for row in found:
+                columns = [str(column[0]) for column in found.description]
                 named = dict(zip(columns, row, strict=True))
                 if "scope" in named:
                     owner = owners[named["scope"]]

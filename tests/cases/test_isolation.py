@@ -5,7 +5,6 @@ another's memory. Three tenants, each with three users and two agents; the matri
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,7 +83,9 @@ async def _reveal(do: Do) -> list[str]:
 async def _dump(do: Do) -> str:
     folder: Path = do.folder  # type: ignore[attr-defined]
     await do("dump", path=str(folder / "dump.jsonl"))
-    return (folder / "dump.jsonl").read_text("utf-8")
+    lines = (folder / "dump.jsonl").read_text("utf-8").splitlines()
+    # The line that names a scope has the user's settings with it, which hold for all agents.
+    return "\n".join(line for line in lines if not line.startswith('{"type":"scope"'))
 
 
 STATES = ["current", "past", "retired", "review"]
@@ -92,9 +93,10 @@ READS: dict[str, Sight] = {
     "ask": Sight(asked("ask", question="Where do I live?"), part=True),
     "audit": Sight(asked("audit"), _own),
     "batches": Sight(asked("batches")),
+    "changes": Sight(asked("changes", limit=999)),
     "chat": Sight(asked("chat", messages="Where do I live?", learn=False), part=True),
     "context": Sight(asked("context", query=QUESTION, gain=0, max_tokens=100_000)),
-    "count": Sight(asked("count", query="How many goats do I have?", limit=999)),
+    "count": Sight(asked("count", query="How many goats do I have?")),
     "dump": Sight(_dump, _own),
     "entities": Sight(asked("entities")),
     "episodes": Sight(asked("episodes")),
@@ -102,7 +104,7 @@ READS: dict[str, Sight] = {
     "history": Sight(_history),
     "list": Sight(asked("list")),
     "list in every state": Sight(asked("list", lifecycles=STATES)),
-    "list of a tag": Sight(asked("list", filters={"tags": {"starts_with": ""}})),
+    "list of a tag": Sight(asked("list", filters={"tags": {"exists": True}})),
     "messages": Sight(asked("messages", hidden=True)),
     "messages of a session": Sight(asked("messages", session_id="mon")),
     "review": Sight(asked("review")),
@@ -115,7 +117,7 @@ READS: dict[str, Sight] = {
         for method in ("embedding", "bm25")
     },
     "search by string_match": Sight(
-        asked("search", query="alvenhoek", method="string_match", limit=999), part=True
+        asked("search", query="lvenhoek", method="string_match", limit=999)
     ),
     **{
         f"search for {stratum}": Sight(asked("search", query=QUESTION, strata=[stratum], limit=999))
@@ -138,6 +140,7 @@ WRITES = {
 OF_A_TENANT = {"configure", "keys.create", "keys.list", "keys.revoke", "load", "scopes"}
 """About all users: a test of their own below, and in test_isolation_writes.py."""
 ELSEWHERE = {
+    "backup": "for the store's operator alone: no key may",
     "audit_secrets": "finds only what an older program has left: test_isolation_writes.py",
     "doctor": "for the store's operator alone: no key may",
     "kinds": "says the same to everybody, and nothing that was remembered",
@@ -163,8 +166,7 @@ class Held(NamedTuple):
     grant: Grant
 
     def calls(self) -> list[tuple[Place, dict[str, Any]]]:
-        """Every scope that this key can name, and ways to name it: what it is bound to need not
-        be said."""
+        """Every scope that this key can name, and how: what it is bound to is not said."""
         users = (self.user,) if self.user else (*USERS, None)
         agents = (self.agent,) if self.agent else (*AGENTS, None)
         found: list[tuple[Place, dict[str, Any]]] = []
@@ -173,7 +175,7 @@ class Held(NamedTuple):
                 place = Place(self.tenant, user, agent)
                 bound = {"user_id": self.user, "agent_id": self.agent}
                 said = {name: one for name, one in place.scope.items() if bound[name] != one}
-                found += [(place, said)] if said == place.scope else [(place, said)] * 1
+                found.append((place, said))
         return found
 
 
@@ -237,16 +239,15 @@ async def test_a_key_reads_its_own_and_nothing_else(store: Store, name: str) -> 
     sight = READS[name]
     for holder in store.held.values():
         for place, said in holder.calls():
-            if name == "set_user" and place.user is None:
-                continue
+            if name == "set_user" and (place.user is None or "agent_id" in said):
+                continue  # it is a user's, and takes no agent
             seen = store.crowd.seen_in(await sight.read(store.doing(holder, said)))
             expected = sight.of(place)
             assert seen <= expected, (holder, place)
             assert seen if sight.part else seen == expected, (holder, place)
 
 
-@pytest.mark.parametrize("tenant", TENANTS)
-async def test_stats_count_their_own(store: Store, tenant: str) -> None:
+async def test_stats_count_their_own(store: Store) -> None:
     for holder in store.held.values():
         for place, said in holder.calls():
             counted = await store.doing(holder, said)("stats")
@@ -274,7 +275,8 @@ async def test_no_scope_is_refused_and_an_unknown_one_is_empty(store: Store, nam
     if name not in ("audit", "dump"):  # which are of the whole tenant then, as tested above
         with pytest.raises(ScopeRequired, match="user_id"):
             await sight.read(store.doing(holder, {}))
-    for said in ({"user_id": "nobody"}, {"user_id": "nobody", "agent_id": "desk"}):
+    unknown = [{"user_id": "nobody"}, {"user_id": "nobody", "agent_id": "desk"}]
+    for said in unknown[:1] if name == "set_user" else unknown:
         seen = store.crowd.seen_in(await sight.read(store.doing(holder, said)))
         assert seen == set(), said
 
@@ -360,5 +362,5 @@ async def test_r29_what_one_user_likes_is_not_told_to_another(tmp_path: Path) ->
         for verb, arguments in asks.items():
             told = str(await call(memory, grant, verb, arguments))
             text = told if verb != "dump" else target.read_text("utf-8")
-            assert "bees" in text and "cello" not in text.replace("cello bees", ""), verb
-        shutil.rmtree(tmp_path, ignore_errors=True)
+            assert "cello" not in text.replace("cello bees", ""), verb
+            assert "bees" in text or verb == "ask", verb  # it may not know

@@ -41,8 +41,9 @@ def backup(path: Path) -> Path:
 
 
 def aside(path: Path) -> Path:
-    """The one store that was moved aside, which needs nothing beside it."""
-    [found] = path.parent.glob(f"{path.name}.replaced-*")
+    """The one store that was moved aside."""
+    names = path.parent.glob(f"{path.name}.replaced-*")
+    [found] = [each for each in names if not each.name.endswith("-wal")]
     return found
 
 
@@ -140,6 +141,41 @@ def test_a_damaged_store_is_replaced_and_kept(path: Path, backup: Path, damage: 
     assert len(told(path)) == 30
     kept = aside(path).read_bytes()
     assert len(kept) == len(before) and kept[4_096:] == before[4_096:]
+
+
+def test_a_damaged_store_does_not_leave_its_journal_to_the_new(path: Path, backup: Path) -> None:
+    """Pages in it would take the place of the new file's."""
+    filled(path, 3).close()
+    journal = path.with_name("memory.db-wal")
+    writer = apsw.Connection(str(path))
+    writer.execute("UPDATE scopes SET user_id = 'bea'")
+    held = journal.read_bytes()
+    writer.close()
+    journal.write_bytes(held)
+    path.write_bytes(b"Dear diary " * 5_000)
+    memstrata.restore(backup, path, force=True)
+    assert not journal.exists() and Path(f"{aside(path)}-wal").read_bytes() == held
+    assert len(told(path)) == 30
+
+
+def test_nobody_gets_in_while_it_is_replaced(
+    path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who opened the old file then would go on writing to what is no longer the store."""
+    filled(path, 3).close()
+    link, tried = os.link, list[bool]()
+
+    def meanwhile(source: Path, target: Path) -> None:
+        intruder = apsw.Connection(str(path))
+        with pytest.raises(apsw.BusyError):
+            intruder.execute("SELECT count(*) FROM messages").fetchall()
+        intruder.close()
+        tried.append(True)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", meanwhile)
+    memstrata.restore(backup, path, force=True)
+    assert tried and len(told(path)) == 30
 
 
 def cut(backup: Path) -> None:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
+import anyio
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from memstrata._version import __version__
+from memstrata.api.edge import Edge
 from memstrata.api.files import file_routes
+from memstrata.api.health import health_routes
+from memstrata.api.limits import Guard, Options
+from memstrata.api.mem0 import mem0_routes
+from memstrata.api.metrics import Metrics
+from memstrata.api.mirix import mirix_routes
+from memstrata.api.openapi import describe
 from memstrata.api.problems import Refused, problem, problem_of
-from memstrata.api.routes import verb_routes
+from memstrata.api.routes import path_of, verb_routes
+from memstrata.api.streams import stream_routes
 from memstrata.errors import MemstrataError
 from memstrata.memory import AsyncMemory
 
@@ -25,16 +33,13 @@ Long-term memory for LLM agents. Every verb is a `POST` with its arguments as on
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What can be set about the service."""
-
-    max_body: int = 10 * 2**20
-    """The largest body that is read, in bytes."""
-
-
 def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
-    """The service over an open store, which stays the caller's to close."""
+    """The service over an open store, which stays the caller's to close.
+
+    What ends it sets `app.state.stopping`, an event: what would go on for ever then ends.
+    """
+    options = options or Options()
+    metrics = Metrics()
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
@@ -50,11 +55,24 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=life,
     )
+    app.state.stopping = anyio.Event()
+    app.add_middleware(
+        Edge,
+        options=options,
+        guard=Guard(options, metrics.refused),
+        metrics=metrics,
+        limits={path_of("load"): options.max_load},
+    )
+    app.include_router(health_routes(memory, metrics))
     app.include_router(verb_routes(memory))
     app.include_router(file_routes(memory))
+    app.include_router(stream_routes(memory))
+    app.include_router(mem0_routes(memory))
+    app.include_router(mirix_routes(memory))
     app.add_exception_handler(MemstrataError, _of_ours)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _of_the_wire)
+    describe(app)
     return app
 
 

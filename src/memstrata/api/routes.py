@@ -12,7 +12,9 @@ from starlette.responses import Response
 from memstrata.access import Grant
 from memstrata.api.body import arguments_of
 from memstrata.api.caller import actor_of, grant_of
+from memstrata.api.events import wants_events
 from memstrata.api.problems import MEDIA_TYPE
+from memstrata.api.streams import STREAMED, answering
 from memstrata.memory import AsyncMemory
 from memstrata.verbs import VERBS, Verb, call
 
@@ -62,6 +64,8 @@ def _endpoint(memory: AsyncMemory, verb: Verb) -> Callable[[Request], Awaitable[
         grant = await grant_of(request, memory)
         arguments = await arguments_of(request)
         _take_key(request, verb, arguments)
+        if verb.name in STREAMED and wants_events(request):
+            return answering(request, memory, grant, verb.name, arguments)
         value = await call(memory, grant, verb.name, arguments, actor=actor_of(request))
         return Response(verb.result.dump_json(value), media_type="application/json")
 

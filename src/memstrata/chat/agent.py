@@ -15,6 +15,7 @@ from datetime import datetime, tzinfo
 import anyio
 
 from memstrata.answers import Answer, Searched
+from memstrata.chat.progress import tell
 from memstrata.chat.protocol import (
     ANSWER_SCHEMA,
     SCHEMA,
@@ -100,6 +101,11 @@ class _Talk:
     made: set[Search] = field(default_factory=set[Search])
     notes: list[str] = field(default_factory=list[str])
     confidence: float = 0.0
+
+    async def searched(self, search: Searched) -> None:
+        """Note a search that was made."""
+        self.searches.append(search)
+        await tell("search", search)
 
     def room(self, prompt: Prompt | None = None) -> int:
         """The tokens that are left for memory, with room for a reply."""
@@ -202,8 +208,9 @@ async def _coarse(talk: _Talk) -> list[Hit]:
     if not found.intent.question:
         return found.always
     for query in (found.intent.question, *found.alternatives):
-        talk.searches.append(Searched(query=query, hits=0))
-    talk.searches[0] = talk.searches[0].model_copy(update={"hits": len(found.hits)})
+        # All were one search, as alternatives: what it found stands with the first.
+        hits = 0 if talk.searches else len(found.hits)
+        await talk.searched(Searched(query=query, hits=hits))
     search = finding.Asked(
         query=found.intent.question,
         zone=asked.zone,
@@ -281,21 +288,21 @@ async def _one(talk: _Talk, search: Search, room: int) -> tuple[str, bool]:
         query=search.query, kinds=list(search.kinds) or None, method=search.method or "hybrid"
     )
     if search in talk.made:
-        talk.searches.append(noted.model_copy(update={"problem": "it was made before"}))
+        await talk.searched(noted.model_copy(update={"problem": "it was made before"}))
         return "it was made before.", False
     talk.made.add(search)
     try:
         asked = to_search(search, now=talk.asked.now, zone=talk.asked.zone)
         results = await finding.find(talk.runtime, talk.scope, asked)
     except (InvalidInput, ModelFailed) as error:
-        talk.searches.append(noted.model_copy(update={"problem": str(error)}))
+        await talk.searched(noted.model_copy(update={"problem": str(error)}))
         return f"error: {as_data(str(error))}", True
     talk.meter.embedding_calls += results.ledger.embedding_calls
     talk.confidence = max(talk.confidence, results.confidence)
     before = talk.shown.known(results.hits)
     block = await talk.show(results.hits, room)
     fresh = len(results.hits) - len(before)
-    talk.searches.append(noted.model_copy(update={"hits": fresh}))
+    await talk.searched(noted.model_copy(update={"hits": fresh}))
     also = f" Shown already: {', '.join(before)}." if before else ""
     if not block:
         why = "there is no room for more." if fresh else "nothing new."

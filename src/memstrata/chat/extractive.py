@@ -14,6 +14,7 @@ import anyio
 
 from memstrata.answers import Answer, Citation, Searched
 from memstrata.chat.agent import UNKNOWN, Asked
+from memstrata.chat.progress import tell
 from memstrata.chat.quotes import as_line, day_of, quotes
 from memstrata.chat.shown import cited
 from memstrata.models.spending import Meter
@@ -63,6 +64,8 @@ async def answer(runtime: Runtime, scope: Scope, asked: Asked) -> Answer:
     )
     meter = Meter()
     found = await _find(runtime, scope, search, meter)
+    searched = Searched(query=intent.question, hits=len(found.results))
+    await tell("search", searched)
     made: _Made | None = None
     if found.plan.mode in ("count", "timeline"):
         wide = await _find(runtime, scope, replace(search, limit=_OVERVIEW), meter)
@@ -78,7 +81,7 @@ async def answer(runtime: Runtime, scope: Scope, asked: Asked) -> Answer:
         known=made.known,
         confidence=found.results.confidence if made.known else 0.0,
         citations=_cited(made.hits),
-        searches=[Searched(query=intent.question, hits=len(found.results))],
+        searches=[searched.model_copy(update={"hits": len(found.results)})],
         items=[_item(hit) for hit in looked_at.values()],
         notes=[*found.results.notes, *([made.note] if made.note else [])],
         ledger=meter.ledger((anyio.current_time() - started) * 1000),

@@ -19,6 +19,7 @@ from memstrata.cli import (
     recall,
     remember,
     safety,
+    serve,
 )
 from memstrata.cli.call import Options, before, shared
 from memstrata.cli.output import as_json, write
@@ -60,6 +61,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("scopes", _RUN, operate.scopes),
     ("stats", _RUN, operate.stats),
     ("doctor", _RUN, operate.doctor),
+    ("serve", _RUN, serve.serve),
     ("mcp", _RUN, mcp.mcp),
     ("verify", _RUN, operate.verify),
     ("backup", _RUN, keep.backup),
@@ -123,6 +125,7 @@ bench.command("themes")(shared(operate.bench_themes))
 bench.command("tokens")(shared(operate.bench_tokens))
 bench.command("qa")(shared(measure.bench_qa))
 bench.command("extract")(shared(measure.bench_extract))
+bench.command("service")(shared(measure.bench_service))
 bench.command("speed")(shared(operate.bench_speed))
 app.add_typer(bench, name="bench", rich_help_panel=_RUN)
 

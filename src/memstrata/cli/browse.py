@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -185,7 +186,7 @@ def changes(
         while True:
             page = await memory.changes(limit=limit, cursor=place)
             for change in page:
-                call.show(change, lambda: render.log([change], zone))  # noqa: B023 - done at once
+                call.show(change, functools.partial(render.log_line, change, zone))
                 place = change.cursor
             if not page.items:
                 await anyio.sleep(_PAUSE)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memstrata.config import Settings
     from memstrata.memory import AsyncMemory
 
-__all__ = ["Call", "Failed", "Options", "before", "is_missing", "shared", "zone_of"]
+__all__ = ["Call", "Failed", "Options", "before", "is_missing", "is_served", "shared", "zone_of"]
 
 T = TypeVar("T")
 

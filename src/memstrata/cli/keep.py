@@ -22,7 +22,7 @@ def backup(
     call: Call,
     path: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
     *,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a backup that is there.")] = False,
 ) -> None:
     """Copy the whole store to a file, checked, while other programs go on using it."""
     with progress("copying", None):

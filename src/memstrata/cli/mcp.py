@@ -59,10 +59,13 @@ def _wire() -> Generator[tuple[int, int]]:
         source, sink = os.dup(0), os.dup(1)
     except OSError as error:
         raise Failed(f"MCP needs standard input and output: {error}") from error
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDWR)
     try:
         os.dup2(nothing, 0)
-        os.dup2(2, 1)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # there is no standard error
+            os.dup2(nothing, 1)
         yield source, sink
     finally:
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The benchmarks that ask language models."""
+"""The benchmarks that ask language models, or a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memstrata.cli.call import Call
 from memstrata.cli.operate import Data, Out, beside, figures
 from memstrata.errors import InvalidInput
 
-__all__ = ["bench_extract", "bench_qa"]
+__all__ = ["bench_extract", "bench_qa", "bench_service"]
 
 Writer = Annotated[
     str | None,
@@ -96,3 +96,17 @@ def bench_extract(
     run = importlib.import_module("memstrata.bench.extract").run_extract
     asked = {"dataset": dataset, "llm": llm, "judge": judge, "turns": turns, "per_add": per_add}
     figures(call, run(data, out, call.settings.embedder, console=beside(call), **asked))
+
+
+def bench_service(
+    call: Call,
+    *,
+    out: Out = None,
+    clients: Annotated[int, typer.Option(help="How many clients at once.")] = 200,
+    seconds: Annotated[float, typer.Option(help="For how long, each of two times.")] = 60.0,
+) -> None:
+    """Measure the service: what HTTP adds, many clients at once, kill -9 under load."""
+    service = importlib.import_module("memstrata.bench.service")
+    load = service.Load(clients=clients, seconds=seconds)
+    embedder, console = call.settings.embedder, beside(call)
+    figures(call, service.run_service(out, embedder, load=load, console=console))

@@ -31,6 +31,7 @@ from memstrata.records import Receipt
 
 __all__ = [
     "Metadata",
+    "OnceKey",
     "Tags",
     "add",
     "create",
@@ -45,6 +46,9 @@ __all__ = [
 
 Reason = Annotated[str, typer.Option(help="Why, for the change log.", show_default=False)]
 Actor = Annotated[str, typer.Option(help="Who, for the change log.")]
+OnceKey = Annotated[str | None, typer.Option(help="The same key is done once.", show_default=False)]
+_OURS = ("actor", "reason", "idempotency_key")
+"""Arguments of verbs that no field of a record is called by."""
 MessageFile = Annotated[
     str | None,
     typer.Option(
@@ -95,9 +99,7 @@ def add(
     kind: Distilled = None,
     infer: Annotated[bool, typer.Option(help="Distil episodes, records and entities.")] = True,
     wait: Annotated[bool, typer.Option(help="Wait for vectors, not only for the disk.")] = True,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key is stored once.", show_default=False)
-    ] = None,
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Store messages for good: one text, or a file of them."""
     said = {"role": role, "name": name}
@@ -192,12 +194,13 @@ def create(
     ] = None,
     reason: Reason = "",
     actor: Actor = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Store a typed record by hand; `memstrata kinds` lists the kinds and their fields."""
     if (record is None) == (file is None):
         raise Failed("give either a record or --file", code=2, name="UsageError")
     if file is not None:
-        _create_file(call, file, reason=reason, actor=actor)
+        _create_file(call, file, reason=reason, actor=actor, key=idempotency_key)
         return
     made = _record(str(record), fields or ())
     if importlib.import_module("memstrata.kinds").parse(made).take_secret()[1] is not None:
@@ -207,7 +210,11 @@ def create(
             code=2,
             name="UsageError",
         )
-    receipt = call.scoped(lambda memory: memory.create(made, reason=reason, actor=actor))
+    receipt = call.scoped(
+        lambda memory: memory.create(
+            made, reason=reason, actor=actor, idempotency_key=idempotency_key
+        )
+    )
     show_receipt(call, receipt)
 
 
@@ -219,7 +226,7 @@ def _record(first: str, rest: Sequence[str]) -> Mapping[str, Any]:
     return json_document(first, "the record")
 
 
-def _create_file(call: Call, file: str, *, reason: str, actor: str) -> None:
+def _create_file(call: Call, file: str, *, reason: str, actor: str, key: str | None) -> None:
     lines = read(file)
 
     async def each(memory: AsyncMemory) -> tuple[list[Receipt], list[dict[str, Any]]]:
@@ -229,7 +236,12 @@ def _create_file(call: Call, file: str, *, reason: str, actor: str) -> None:
             try:
                 if line.problem:
                     raise InvalidInput(line.problem)
-                receipts.append(await memory.create(line.message, reason=reason, actor=actor))
+                own = None if key is None else f"{key}#{line.number}"
+                receipts.append(
+                    await memory.create(
+                        line.message, reason=reason, actor=actor, idempotency_key=own
+                    )
+                )
             except MemstrataError as error:
                 problem = {"line": line.number, "type": type(error).__name__}
                 refused.append({**problem, "message": str(error)})
@@ -262,12 +274,18 @@ def update(
     ] = None,
     reason: Reason = "",
     actor: Actor = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Change fields of a record, by its kind's rule; with valid_from, a fact gets a successor."""
-    changed = _changed(fields, {"record_id", "if_version", "actor", "reason"})
+    changed = _changed(fields, {"record_id", "if_version", *_OURS})
     receipt = call.scoped(
         lambda memory: memory.update(
-            record_id, if_version=if_version, reason=reason, actor=actor, **changed
+            record_id,
+            if_version=if_version,
+            reason=reason,
+            actor=actor,
+            idempotency_key=idempotency_key,
+            **changed,
         ),
         reads=True,
     )
@@ -280,10 +298,14 @@ def retire(
     *,
     reason: Reason = "",
     actor: Actor = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Stop believing a record; it stays in its history."""
     receipt = call.scoped(
-        lambda memory: memory.retire(record_id, reason=reason, actor=actor), reads=True
+        lambda memory: memory.retire(
+            record_id, reason=reason, actor=actor, idempotency_key=idempotency_key
+        ),
+        reads=True,
     )
     show_receipt(call, receipt)
 
@@ -314,9 +336,10 @@ def decide(
     ] = None,
     reason: Reason = "",
     actor: Actor = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Decide on a record that waits in `review`; accepted, it ends what it contradicts."""
-    taken = {"record_id", "decision", "into", "actor", "reason"}
+    taken = {"record_id", "decision", "into", *_OURS}
     changed = _changed(fields or (), taken)
     receipt = call.scoped(
         lambda memory: memory.decide(
@@ -325,6 +348,7 @@ def decide(
             into=into,
             reason=reason,
             actor=actor,
+            idempotency_key=idempotency_key,
             **changed,
         ),
         reads=True,
@@ -342,10 +366,14 @@ def undo(
         bool, typer.Option("--cascade", help="Take back what builds on it too.")
     ] = False,
     actor: Actor = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Take a batch or a change back; messages of an `add` are hidden, not erased."""
     receipt = call.scoped(
-        lambda memory: memory.undo(batch_or_change, cascade=cascade, actor=actor), reads=True
+        lambda memory: memory.undo(
+            batch_or_change, cascade=cascade, actor=actor, idempotency_key=idempotency_key
+        ),
+        reads=True,
     )
     show_receipt(call, receipt)
 

@@ -53,6 +53,7 @@ __all__ = [
     "events",
     "hits",
     "log",
+    "log_line",
     "messages",
     "more",
     "one_batch",
@@ -383,14 +384,16 @@ def changes(log: Sequence[Change], zone: tzinfo) -> str:
     return "\n\n".join(_logged(change, zone) for change in log)
 
 
-def log(page: Iterable[Change], zone: tzinfo) -> str:
+def log(page: Page[Change], zone: tzinfo) -> str:
     """The change log, a line each."""
-    return "\n".join(
-        one_line(
-            join([stamp(each.at, zone), each.op, each.target_id, f"by {each.actor}", each.reason])
-        )
-        for each in page
-    )
+    return "\n".join([*(log_line(each, zone) for each in page), *more(page)]) or "no changes"
+
+
+def log_line(change: Change, zone: tzinfo) -> str:
+    """One change of the log: when, what, to what, who, why."""
+    who = f"by {change.actor}"
+    told = [stamp(change.at, zone), change.op, change.target_id, who, change.reason]
+    return one_line(join(told))
 
 
 def _logged(change: Change, zone: tzinfo) -> str:

@@ -37,7 +37,7 @@ from memstrata.cli.output import (
 )
 from memstrata.cli.reading import assignments, read_text
 from memstrata.cli.recall import Limit, Since, Until
-from memstrata.cli.remember import Metadata, Tags, show_receipt
+from memstrata.cli.remember import Metadata, OnceKey, Tags, show_receipt
 from memstrata.errors import NotFound, StoreUnavailable
 from memstrata.text.standin import STANDIN
 
@@ -96,6 +96,7 @@ def vault_put(
     stdin: Stdin = False,
     reason: Why = "",
     actor: Who = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Seal a secret, which is asked for; it can be seen again only by a reveal."""
     given: dict[str, Any] = {
@@ -107,6 +108,7 @@ def vault_put(
         "metadata": assignments(metadata or (), "--metadata"),
         "reason": reason,
         "actor": actor,
+        "idempotency_key": idempotency_key,
     }
     secret = _secret(call, "Secret", stdin=stdin)
     receipt = call.scoped(lambda memory: memory.vault.put(secret, **given))
@@ -232,11 +234,14 @@ def vault_rotate(
     stdin: Stdin = False,
     reason: Why = "",
     actor: Who = "user",
+    idempotency_key: OnceKey = None,
 ) -> None:
     """Seal another secret, which is asked for, in the place of the old one; that is destroyed."""
     secret = _secret(call, "New secret", stdin=stdin)
     receipt = call.scoped(
-        lambda memory: memory.vault.rotate(entry_id, secret, reason=reason, actor=actor),
+        lambda memory: memory.vault.rotate(
+            entry_id, secret, reason=reason, actor=actor, idempotency_key=idempotency_key
+        ),
         reads=True,
     )
     show_receipt(call, receipt)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from weakref import WeakValueDictionary
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from memstrata.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
-from memstrata.ingest.work import drain
+from memstrata.ingest.work import drain, drain_all
 from memstrata.jobs import Background
 from memstrata.passages import limits_of
 from memstrata.records import (
@@ -33,6 +37,8 @@ from memstrata.turns import as_list
 __all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
 
 _POLL = (0.002, 0.1)
+_MOVES = 0.05
+"""Seconds after which one who waits looks for work even if another of the process is at it."""
 _TRIES = 5
 
 
@@ -144,7 +150,7 @@ def _receipt(done: Appended, prepared: Prepared) -> Receipt:
 def in_background(runtime: Runtime) -> None:
     """Work off waiting batches without anyone waiting for it."""
     if runtime.background is None:
-        runtime.background = Background(lambda: drain(runtime, None))
+        runtime.background = Background(lambda: drain_all(runtime))
     runtime.background.start()
 
 
@@ -192,12 +198,15 @@ async def _see_through(
     runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None
 ) -> Batch:
     """Work in the batch's scope until it has ended; another worker may be the one that ends it."""
+    line = _line(runtime, scope)
     pause = _POLL[0]
     with anyio.move_on_after(seconds):
-        while True:
-            await drain(runtime, scope, until=batch_id)
-            batch = await runtime.store.get_batch(view_of(scope), batch_id)
-            if batch is None or batch.state not in ("pending", "running"):
+        while not await _has_ended(runtime, scope, batch_id):
+            if line.working and await line.moves_within(max(pause, _MOVES)):
+                continue
+            async with line.work():
+                await drain(runtime, scope, until=batch_id)
+            if await _has_ended(runtime, scope, batch_id):
                 break
             await anyio.sleep(pause)
             pause = min(pause * 2, _POLL[1])
@@ -205,6 +214,54 @@ async def _see_through(
     if batch is None:
         raise NotFound(f"batch {batch_id} was forgotten meanwhile")
     return batch
+
+
+async def _has_ended(runtime: Runtime, scope: Scope, batch_id: str) -> bool:
+    batch = await runtime.store.get_batch(view_of(scope), batch_id)
+    return batch is None or batch.state not in ("pending", "running")
+
+
+class _Line:
+    """Those who wait for one user's batches, on one event loop.
+
+    One batch of a user is worked on at a time. Were all who wait to ask the store again and again
+    whether theirs is next, asking would be all that the store does; so they wait until one of them
+    has done something, and ask by themselves only now and then.
+    """
+
+    def __init__(self) -> None:
+        self.working = False
+        self._moved = anyio.Event()
+
+    @asynccontextmanager
+    async def work(self) -> AsyncGenerator[None]:
+        """While one works."""
+        self.working = True
+        try:
+            yield
+        finally:
+            self.working = False
+            self._moved.set()
+            self._moved = anyio.Event()
+
+    async def moves_within(self, seconds: float) -> bool:
+        """Wait until who works has ended."""
+        moved = self._moved
+        with anyio.move_on_after(seconds):
+            await moved.wait()
+        return moved.is_set()
+
+
+def _line(runtime: Runtime, scope: Scope) -> _Line:
+    lines = _LINES.get(None)
+    if lines is None:
+        lines = _Lines()
+        _LINES.set(lines)
+    return lines.setdefault((id(runtime), scope.tenant, scope.user_id), _Line())
+
+
+_Lines = WeakValueDictionary[tuple[int, str, str | None], _Line]
+_LINES: RunVar[_Lines] = RunVar("memstrata_lines")
 
 
 async def wait_for(runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None) -> Batch:

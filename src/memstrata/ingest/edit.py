@@ -48,9 +48,11 @@ _CARRIED = ("supersedes", "superseded_by", "lifecycle", "retired_at")
 """What an edit of the fields leaves as it is."""
 
 
-def new_batch(runtime: Runtime, verb: str, actor: str) -> NewBatch:
+def new_batch(runtime: Runtime, verb: str, by: Signature) -> NewBatch:
     """A batch that waits for its vectors."""
-    return NewBatch(new_id("batch"), verb, actor, runtime.now(), "pending")
+    key, digest = (None, None) if by.once is None else by.once
+    batch = NewBatch(new_id("batch"), verb, by.actor, runtime.now(), "pending")
+    return replace(batch, digest=digest, idempotency_key=key)
 
 
 async def commit(
@@ -149,7 +151,7 @@ async def _create(
 ) -> Receipt:
     clean = await cleaned(runtime, scope, given)
     model = clean.model
-    batch = new_batch(runtime, "create", by.actor)
+    batch = new_batch(runtime, "create", by)
     new = new_record(runtime, scope, model, batch.id, None)
     sealed: list[Write] = []
     if secret is not None:
@@ -254,7 +256,7 @@ async def _update(
     _expect(old, if_version)
     clean = await changed(runtime, scope, old, changes)
     model = clean.model
-    batch = new_batch(runtime, "update", by.actor)
+    batch = new_batch(runtime, "update", by)
     sealed = clean.sealed(runtime, batch.id, old.id)
     if KINDS[old.kind].revise(old, model, frozenset(changes)) == "supersede":
         writes = _supersede(runtime, owner, old, model, batch, by.reason)
@@ -321,7 +323,7 @@ async def _retire(runtime: Runtime, scope: Scope, record_id: str, by: Signature)
     owner, old = await current(runtime, scope, record_id)
     if old.lifecycle == "retired":
         raise Conflict(f"record {record_id} is retired already")
-    batch = new_batch(runtime, "retire", by.actor)
+    batch = new_batch(runtime, "retire", by)
     gone = retired(runtime, old, batch, by.reason)
     return await commit(runtime, owner, batch, [gone])
 

@@ -74,7 +74,7 @@ async def decide(
     if into is not None:
         return await _merge(runtime, scope, owner, record, into, by)
     held = restore(record)
-    batch = edit.new_batch(runtime, "decide", by.actor)
+    batch = edit.new_batch(runtime, "decide", by)
     sealed: list[Write] = []
     if changes:
         clean = await edit.changed(runtime, scope, record, changes)
@@ -96,7 +96,7 @@ async def _merge(
             f"{into} cannot take {record.id} in: it must be another {record.kind} record of the "
             "same scope"
         )
-    batch = edit.new_batch(runtime, "decide", by.actor)
+    batch = edit.new_batch(runtime, "decide", by)
     reason = by.reason or f"merged into {into}"
     link = LinkEvidence(into, tuple(record.evidence), reason)
     gone = edit.retired(runtime, record, batch, reason)

@@ -41,7 +41,7 @@ async def undo(
             raise Conflict(f"batch {batch.id} is undone already")
     else:
         owner = found[0][0]
-    taking = new_batch(runtime, "undo", by.actor)
+    taking = new_batch(runtime, "undo", by)
     changes = [change for _, change in found]
     steps = net(await _with_later(runtime, scope, changes) if cascade else changes)
     writes: list[Write] = []

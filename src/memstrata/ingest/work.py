@@ -23,11 +23,12 @@ from memstrata.store.batches import Lease
 from memstrata.store.ports import Pending
 from memstrata.themes.keep import keep_themes
 
-__all__ = ["drain", "work_one"]
+__all__ = ["drain", "drain_all", "work_one"]
 
 LEASE_MICROS = 30 * 1_000_000
 """Renewed after every group; the wait of others for a batch whose process was killed."""
 GROUP = 64
+_WORKERS = 4
 
 
 async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = None) -> None:
@@ -36,6 +37,13 @@ async def drain(runtime: Runtime, scope: Scope | None, *, until: str | None = No
         batch_id = await work_one(runtime, scope)
         if batch_id is None or batch_id == until:
             break
+
+
+async def drain_all(runtime: Runtime) -> None:
+    """Work off all that waits, of several users at once: a model may be far away."""
+    async with anyio.create_task_group() as group:
+        for _ in range(_WORKERS):
+            group.start_soon(drain, runtime, None)
 
 
 async def work_one(runtime: Runtime, scope: Scope | None) -> str | None:

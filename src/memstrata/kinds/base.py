@@ -185,6 +185,11 @@ class KindModel(BaseModel):
         return "version"
 
     @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        """The changes that make a record say just this, for who knows of no fields but a text."""
+        raise NotImplementedError
+
+    @classmethod
     def is_sealed(cls, record: Record) -> bool:
         """Whether a secret of it is kept apart, sealed."""
         return False

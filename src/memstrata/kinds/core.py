@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -82,6 +82,10 @@ class Core(KindModel):
 
     def identity(self) -> tuple[JsonValue, ...]:
         return (self.label.casefold(),)
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        return {"value": text}
 
     @classmethod
     def label_of(cls, record: Record) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -95,6 +95,10 @@ class Episodic(KindModel):
             return (_DIGEST, made.get("of"), made.get("period"))  # one of each period
         when = self.occurred_at.isoformat() if self.occurred_at else None
         return (*super().identity(), when)
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        return {"summary": text, **dict.fromkeys(("title", "details", "actor"))}
 
     @classmethod
     def about(cls, record: Record) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memstrata.kinds.attributes import Language
 from memstrata.kinds.base import TEXT, KindModel, Stated, text_of
-from memstrata.records import JsonObject
+from memstrata.records import JsonObject, Record
 
 __all__ = ["Procedural", "Step"]
 
@@ -87,6 +87,15 @@ class Procedural(KindModel):
             entry_type=sort if sort in ("guide", "script") else "workflow",
             steps=kept,
         )
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        """Numbered lines after the first are its steps, as `body` writes them."""
+        first, *rest = [line for line in text.splitlines() if line.strip()] or [text]
+        if rest and all(_NUMBER.match(line) for line in rest):
+            steps = [{"instruction": _NUMBER.sub("", line).strip()} for line in rest]
+            return {"title": None, "summary": first, "steps": steps}
+        return {"title": None, "summary": text, "steps": []}
 
     def parts(self) -> list[str]:
         return [self.summary, *(step.instruction for step in self.steps)]

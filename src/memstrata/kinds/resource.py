@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -85,6 +85,10 @@ class Resource(KindModel):
     def identity(self) -> tuple[JsonValue, ...]:
         digest = hashlib.blake2b(self.content.encode(), digest_size=16).hexdigest()
         return (self.title, digest)
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        return {"title": None, "summary": None, "content": text}
 
     @classmethod
     def render(cls, record: Record) -> str:

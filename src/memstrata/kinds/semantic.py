@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue
 
@@ -137,6 +137,12 @@ class Semantic(KindModel):
     def revise(cls, old: Record, new: KindModel, touched: frozenset[str]) -> Revision:
         dated = "valid_from" in touched and new.valid_from is not None
         return "supersede" if dated and new.fields() != old.fields else "version"
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        # What was known of it in parts may no longer hold.
+        parts = ("title", "summary", "details", "subject", "attribute", "value", "polarity")
+        return {"name": text, **dict.fromkeys(parts)}
 
     @classmethod
     def about(cls, record: Record) -> str | None:

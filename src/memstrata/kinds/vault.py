@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints
 
@@ -93,6 +93,11 @@ class Vault(KindModel):
         if "sensitivity" not in self.model_fields_set:
             sealed["sensitivity"] = "medium"
         return self.model_copy(update=sealed), self.secret
+
+    @classmethod
+    def retold(cls, record: Record, text: str) -> dict[str, Any]:
+        open_too = {} if cls.is_sealed(record) else {"secret": None}
+        return {"title": None, "caption": text, **open_too}
 
     @classmethod
     def is_sealed(cls, record: Record) -> bool:

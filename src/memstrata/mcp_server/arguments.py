@@ -65,7 +65,8 @@ def _schema(verb: str, **properties: JsonObject) -> JsonObject:
         if parameter.default is parameter.empty:
             required.append(name)
         elif "default" not in about and parameter.default not in (None, ()):
-            described[name]["default"] = parameter.default
+            default: Any = parameter.default
+            described[name]["default"] = [*default] if isinstance(default, tuple) else default
     return {
         "type": "object",
         "properties": described,

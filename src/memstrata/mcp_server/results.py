@@ -53,6 +53,7 @@ _LONG = 1000
 """Characters of one text in a listing."""
 _MANY = 100
 """Ids in a receipt."""
+_NOTHING = "nothing was written: there was no text in it, or all of it is there already"
 
 
 class Given(BaseModel):
@@ -327,7 +328,7 @@ def written(receipt: Receipt) -> Written:
     """What became of a write."""
     return Written(
         state=receipt.state,
-        reason=receipt.reason,
+        reason=receipt.reason or (None if receipt.batch_id else _NOTHING),
         batch_id=receipt.batch_id,
         message_ids=receipt.message_ids[:_MANY],
         record_ids=receipt.record_ids[:_MANY],

@@ -49,6 +49,8 @@ _log = logging.getLogger(__name__)
 _Context = ServerRequestContext[Any, Any]
 _Paging = PaginatedRequestParams | None
 
+_STRUCTURED = "2025-06-18"
+"""The first protocol version whose tools give data beside text; versions are dates."""
 _INSTRUCTIONS = """\
 Long-term memory of the user, kept across conversations. Call `context` at the start of a task and \
 `search` before you answer what may depend on the past. Call `add` with the user's own words when \
@@ -96,20 +98,24 @@ class _Surface:
 
     async def list_tools(self, ctx: _Context, params: _Paging) -> ListToolsResult:
         grant = self._caller(ctx).grant
-        return ListToolsResult(
-            tools=[tool.described() for tool in self._tools() if tool.allowed(grant)]
-        )
+        told = [tool.described() for tool in self._tools() if tool.allowed(grant)]
+        if ctx.protocol_version < _STRUCTURED:
+            told = [tool.model_copy(update={"output_schema": None}) for tool in told]
+        return ListToolsResult(tools=told)
 
     async def call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tool(params.name)
         caller = self._caller(ctx)
         try:
-            return await tool.run(self.memory, caller, params.arguments or {})
+            result = await tool.run(self.memory, caller, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - the outermost frame of a call
             _report(f"the tool {tool.name}", error)
             return failed(
                 f"{tool.name} failed for a reason that is not yours; the server's log says where"
             )
+        if ctx.protocol_version < _STRUCTURED:
+            return result.model_copy(update={"structured_content": None})
+        return result
 
     async def list_resources(self, ctx: _Context, params: _Paging) -> ListResourcesResult:
         return ListResourcesResult(resources=resources.resources(self._caller(ctx)))

@@ -6,12 +6,12 @@ drops what is under way when the input ends; this one does.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 from collections.abc import AsyncGenerator
 from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from mcp.types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCNotification,
     JSONRPCRequest,
     jsonrpc_message_adapter,
 )
@@ -36,6 +37,7 @@ _Item = SessionMessage | Exception
 _GRACE = 10.0
 """Seconds for what is under way when the input has ended."""
 _CHUNK = 1 << 16
+_CANCELLED = "notifications/cancelled"
 
 
 @dataclass(slots=True)
@@ -50,14 +52,14 @@ class _Open:
             self.none = anyio.Event()
         self.ids.add(key)
 
-    def answered(self, key: str | int | None) -> None:
-        if key is not None:
+    def answered(self, key: object) -> None:
+        if isinstance(key, str | int):
             self.ids.discard(key)
         if not self.ids:
             self.none.set()
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def connected(
     source: int, sink: int
 ) -> AsyncGenerator[
@@ -69,17 +71,21 @@ async def connected(
     lines_in, lines_out = anyio.create_memory_object_stream[bytes](0)
     read_in, read_out = anyio.create_memory_object_stream[_Item](0)
     write_in, write_out = anyio.create_memory_object_stream[SessionMessage](0)
+    refused = write_in.clone()
     under_way = _Open()
-    async with BlockingPortal() as portal, anyio.create_task_group() as group:
-        thread = threading.Thread(target=_pump, args=(source, portal, lines_in), daemon=True)
-        thread.start()
-        group.start_soon(_read, lines_out, read_in, write_in.clone(), under_way)
-        group.start_soon(_write, sink, write_out, under_way, group)
-        try:
-            yield read_out, write_in
-        finally:
-            group.cancel_scope.cancel()
-            await portal.stop(cancel_remaining=True)
+    with contextlib.ExitStack() as ends:
+        for end in (lines_in, lines_out, read_in, read_out, write_in, write_out, refused):
+            ends.enter_context(end)
+        async with BlockingPortal() as portal, anyio.create_task_group() as group:
+            pump = threading.Thread(target=_pump, args=(source, portal, lines_in), daemon=True)
+            pump.start()
+            group.start_soon(_read, lines_out, read_in, refused, under_way)
+            group.start_soon(_write, sink, write_out, under_way, group)
+            try:
+                yield read_out, write_in
+            finally:
+                group.cancel_scope.cancel()
+                await portal.stop(cancel_remaining=True)
 
 
 def _pump(source: int, portal: BlockingPortal, lines: MemoryObjectSendStream[bytes]) -> None:
@@ -117,6 +123,8 @@ async def _read(
                 continue
             if isinstance(message, JSONRPCRequest):
                 under_way.add(message.id)
+            elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
+                under_way.answered((message.params or {}).get("requestId"))  # it gets no answer
             await to_server.send(SessionMessage(message))
         if under_way.ids:
             with anyio.move_on_after(_GRACE):

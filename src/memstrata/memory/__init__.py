@@ -8,6 +8,7 @@ from memstrata.memory.answer import Answering
 from memstrata.memory.browse import Browsing
 from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.operate import Operating
+from memstrata.memory.owners import AsyncOwners
 from memstrata.memory.recall import Recalling
 from memstrata.memory.remember import Remembering
 from memstrata.memory.vault import AsyncVault
@@ -55,3 +56,8 @@ class AsyncMemory(Remembering, Recalling, Answering, Browsing, Operating):
     def keys(self) -> AsyncKeys:
         """The keys to the service, and the verbs for them."""
         return AsyncKeys(self._runtime, self._tenant, self._bound, self._actor)
+
+    @property
+    def owners(self) -> AsyncOwners:
+        """Whose a thing is, for surfaces that are given an id alone; no verb."""
+        return AsyncOwners(self._runtime, self._tenant, self._bound, self._actor)

@@ -11,6 +11,7 @@ from memstrata.arguments import check_flag, check_id, check_limit, check_text, m
 from memstrata.chat import agent, extractive
 from memstrata.chat.learn import learn as learned
 from memstrata.chat.learn import read_lesson
+from memstrata.chat.progress import tell
 from memstrata.errors import InvalidInput
 from memstrata.handle import Handle
 from memstrata.models.spending import Meter
@@ -99,11 +100,14 @@ class Answering(Handle):
         if not teaches:
             return answer
         receipt = await learned(self._runtime, scope, zone, lesson, answer)
+        await tell("receipt", receipt)
         return answer.model_copy(update={"receipt": receipt})
 
     async def _answer(self, scope: Scope, asked: agent.Asked) -> Answer:
         if self._runtime.llm is None:
-            return await extractive.answer(self._runtime, scope, asked)
+            answer = await extractive.answer(self._runtime, scope, asked)
+            await tell("answer", answer)
+            return answer
         meter = Meter()
         notes: list[str] = []
         try:
@@ -111,7 +115,9 @@ class Answering(Handle):
         finally:
             # What fails costs too.
             notes = await self._note_cost(scope, meter.ledger())
-        return answer.model_copy(update={"notes": [*answer.notes, *notes]}) if notes else answer
+        answer = answer.model_copy(update={"notes": [*answer.notes, *notes]}) if notes else answer
+        await tell("answer", answer)
+        return answer
 
     def _noting(self, verb: str, scope: Scope) -> agent.Noting:
         async def note(records: Iterable[Record]) -> None:

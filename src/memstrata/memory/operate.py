@@ -293,8 +293,9 @@ class Operating(Handle):
     async def backup(self, path: str | Path, *, force: bool = False) -> Backup:
         """Write a copy of the whole store, all tenants, to a file, while others go on writing.
 
-        The file is whole and sound, or not there; with `force` it may replace another. Nothing that
-        was erased before is in it, and neither is the key of the vault: keep that in another place.
+        The file is whole and sound, or not there; with `force` it may replace another backup.
+        Nothing that was erased before is in it, and neither is the key of the vault: keep that in
+        another place.
         `memstrata.restore` puts it in place. Raises `StoreUnavailable` or `PermissionDenied` when
         it cannot be written, or the store is damaged.
         """

@@ -22,6 +22,7 @@ from memstrata.handle import Handle
 from memstrata.ingest import add as adding
 from memstrata.ingest import edit, review
 from memstrata.ingest import undo as undoing
+from memstrata.ingest.once import once
 from memstrata.ingest.review import Decision
 from memstrata.kinds import KINDS, KindModel
 from memstrata.receipts import ErasureReceipt
@@ -84,14 +85,21 @@ class Remembering(Handle):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """Store one typed record, such as `{"kind": "semantic", "name": "…"}`.
 
         An exact duplicate is not stored again; its evidence is added to the one that stands.
         """
         scope = self._scope(user_id, agent_id)
-        by = signed(actor, reason)
-        receipt = await edit.create(self._runtime, scope, record, by=by)
+        receipt = await once(
+            self._runtime,
+            scope,
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "create", "record": record},
+            signed(actor, reason),
+            lambda by: edit.create(self._runtime, scope, record, by=by),
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def update(
@@ -103,6 +111,7 @@ class Remembering(Handle):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
         **changes: Any,
     ) -> Receipt:
         """Change fields of a record, by its kind's rule for change; the rest stays as it is.
@@ -111,13 +120,16 @@ class Remembering(Handle):
         fail with `Conflict` if someone else changed the record since.
         """
         scope = self._scope(user_id, agent_id)
-        receipt = await edit.update(
+        target, version = check_key("record_id", record_id), check_version("if_version", if_version)
+        receipt = await once(
             self._runtime,
             scope,
-            check_key("record_id", record_id),
-            changes,
-            if_version=check_version("if_version", if_version),
-            by=signed(actor, reason),
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "update", "id": target, "if_version": version, "changes": changes},
+            signed(actor, reason),
+            lambda by: edit.update(
+                self._runtime, scope, target, changes, if_version=version, by=by
+            ),
         )
         return await adding.settle(self._runtime, scope, receipt)
 
@@ -129,12 +141,19 @@ class Remembering(Handle):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """Stop believing a record: it is out of default reads and stays in `history`."""
         scope = self._scope(user_id, agent_id)
         record_id = check_key("record_id", record_id)
-        by = signed(actor, reason)
-        receipt = await edit.retire(self._runtime, scope, record_id, by=by)
+        receipt = await once(
+            self._runtime,
+            scope,
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "retire", "id": record_id},
+            signed(actor, reason),
+            lambda by: edit.retire(self._runtime, scope, record_id, by=by),
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def decide(
@@ -147,6 +166,7 @@ class Remembering(Handle):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
         **changes: Any,
     ) -> Receipt:
         """Decide on a record that waits in `review`.
@@ -155,14 +175,18 @@ class Remembering(Handle):
         given changed. `reject`: it is retired. `merge`: the record `into` takes over its evidence.
         """
         scope = self._scope(user_id, agent_id)
-        receipt = await review.decide(
+        target = check_key("record_id", record_id)
+        chosen: Decision = check_choice("decision", decision or "", Decision)
+        other = None if into is None else check_key("into", into)
+        receipt = await once(
             self._runtime,
             scope,
-            check_key("record_id", record_id),
-            check_choice("decision", decision or "", Decision),
-            into=None if into is None else check_key("into", into),
-            changes=changes,
-            by=signed(actor, reason),
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "decide", "id": target, "as": chosen, "into": other, "changes": changes},
+            signed(actor, reason),
+            lambda by: review.decide(
+                self._runtime, scope, target, chosen, into=other, changes=changes, by=by
+            ),
         )
         return await adding.settle(self._runtime, scope, receipt)
 
@@ -174,6 +198,7 @@ class Remembering(Handle):
         user_id: str | None = None,
         agent_id: str | None = None,
         actor: str = "user",
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """Take back a batch or one change exactly; of an `add`, its messages are hidden.
 
@@ -182,8 +207,13 @@ class Remembering(Handle):
         scope = self._scope(user_id, agent_id)
         target = check_key("batch_or_change", batch_or_change)
         cascade = check_flag("cascade", cascade)
-        receipt = await undoing.undo(
-            self._runtime, scope, target, cascade=cascade, by=signed(actor, "")
+        receipt = await once(
+            self._runtime,
+            scope,
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "undo", "id": target, "cascade": cascade},
+            signed(actor, ""),
+            lambda by: undoing.undo(self._runtime, scope, target, cascade=cascade, by=by),
         )
         return await adding.settle(self._runtime, scope, receipt)
 

@@ -19,6 +19,7 @@ from memstrata.errors import InvalidInput
 from memstrata.handle import Bound
 from memstrata.ingest import add as adding
 from memstrata.ingest import edit
+from memstrata.ingest.once import once
 from memstrata.kinds import Vault
 from memstrata.receipts import KeyRotation
 from memstrata.records import Page, Receipt, Record, Sensitivity
@@ -50,6 +51,7 @@ class AsyncVault(Bound):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """Seal a secret under a caption; one that is in the vault already is not sealed twice.
 
@@ -67,8 +69,14 @@ class AsyncVault(Bound):
             "metadata": check_json_object("metadata", metadata),
         }
         scope = self._scope(user_id, agent_id)
-        by = signed(actor, reason)
-        receipt = await edit.create(self._runtime, scope, entry, by=by)
+        receipt = await once(
+            self._runtime,
+            scope,
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "vault.put", "record": entry},
+            signed(actor, reason),
+            lambda by: edit.create(self._runtime, scope, entry, by=by),
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def list(
@@ -135,12 +143,19 @@ class AsyncVault(Bound):
         agent_id: str | None = None,
         actor: str = "user",
         reason: str = "",
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """Seal another secret in the place of the old one, which is destroyed for good."""
         scope = self._scope(user_id, agent_id)
-        by = signed(actor, reason)
-        key = check_key("id", id)
-        receipt = await keeping.rotate(self._runtime, scope, key, _secret(secret), by)
+        target, new = check_key("id", id), _secret(secret)
+        receipt = await once(
+            self._runtime,
+            scope,
+            check_id("idempotency_key", idempotency_key),
+            {"verb": "vault.rotate", "id": target, "secret": new},
+            signed(actor, reason),
+            lambda by: keeping.rotate(self._runtime, scope, target, new, by),
+        )
         return await adding.settle(self._runtime, scope, receipt)
 
     async def rotate_key(self, *, actor: str = "user", reason: str = "") -> KeyRotation:

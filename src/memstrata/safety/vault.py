@@ -58,7 +58,7 @@ async def rotate(
     """Put another secret in the place of the old one, which is destroyed."""
     record, held = await sealed_entry(runtime, scope, record_id)
     write = await seal(runtime, held.scope, record_id, restore(record).model, secret)
-    batch = new_batch(runtime, "rotate", by.actor)
+    batch = new_batch(runtime, "rotate", by)
     rotated = replace(write, op="rotate", reason=by.reason, known=True)
     receipt = await commit(runtime, held.scope, batch, [rotated])
     await runtime.store.clean()

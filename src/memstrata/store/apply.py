@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memstrata.errors import Conflict, NotFound
@@ -238,6 +239,8 @@ def apply(
     """
     number = ensure_scope(tx, scope, batch.at)
     check_unused(tx, number, batch)
+    if not writes:  # it can be sent again, and nothing would lead an erasure to its digest
+        batch = replace(batch, digest=None, idempotency_key=None)
     add_batch(tx, number, batch)
     changes = carry_out(tx, number, batch, writes)
     _note_secrets(tx, scope, batch, writes)

@@ -44,7 +44,7 @@ from memstrata.store import (
     transfer,
     views,
 )
-from memstrata.store.following import Following
+from memstrata.store.owning import Owning
 from memstrata.store.ports import (
     Appended,
     Backend,
@@ -67,7 +67,7 @@ _INDEX_BYTES = 1 << 30
 _NOTHING = Ledger()
 
 
-class Store(Following):
+class Store(Owning):
     """Whole operations, each one transaction; errors are ours already."""
 
     def __init__(self, backend: Backend, *, index_bytes: int = _INDEX_BYTES) -> None:
@@ -472,8 +472,8 @@ class Store(Following):
         counted["bytes_on_disk"] = await anyio.to_thread.run_sync(self._backend.size)
         return counted
 
-    async def open_batches(self, tenant: str) -> tuple[int, int]:
-        """How many batches of a tenant wait, and how many have failed."""
+    async def open_batches(self, tenant: str | None) -> tuple[int, int]:
+        """How many batches of a tenant, or of all of them, wait, and how many have failed."""
         return await self._read(inspect.open_batches, tenant)
 
     async def verify(self, view: View | None, tenant: str) -> list[str]:

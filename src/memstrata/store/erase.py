@@ -294,6 +294,7 @@ def _carry_out(tx: Tx, doomed: _Doomed, order: Order) -> BatchState:
     regrouped = themes.dissolve(tx, number, [*doomed.records, *doomed.rolled])
     named_anew = _unname(tx, doomed, order)
     chains.contract(tx, scope, number, doomed.versions, at)
+    keyed = _keyed(tx, doomed)
     _roll_back(tx, doomed)
     _remove(tx, doomed)
     hashes = dumps([signed(speaker_hash(name)) for name in sorted(speakers)])
@@ -302,7 +303,7 @@ def _carry_out(tx: Tx, doomed: _Doomed, order: Order) -> BatchState:
     entities.drop_unwritten(tx, number, sorted(named), at)
     retell(tx, scope, number, episodes, order.narrate)
     tx.many("erase_vector", ({"scope": number, "seq": seq} for seq in episodes))
-    salt = bury(tx, number, at, order.salt, _stones(doomed, _empty_batches(tx, doomed)))
+    salt = bury(tx, number, at, order.salt, _stones(doomed, _empty_batches(tx, doomed, keyed)))
     _scrub_audit(tx, doomed, salt)
 
     request: JsonObject = {"rebuild": [*doomed.rebuild]} if doomed.rebuild else {}
@@ -426,7 +427,13 @@ def _batches(doomed: _Doomed) -> set[str]:
     return {str(row[6]) for row in doomed.said} | {str(row[3]) for row in doomed.versions}
 
 
-def _empty_batches(tx: Tx, doomed: _Doomed) -> list[Row]:
+def _keyed(tx: Tx, doomed: _Doomed) -> list[Row]:
+    """Calls with a key that wrote what goes, or part of it: id, digest, key of each."""
+    ids = dumps([*doomed.records, *doomed.rolled])
+    return tx.rows("erase_keyed", {"scope": doomed.number, "ids": ids})
+
+
+def _empty_batches(tx: Tx, doomed: _Doomed, keyed: list[Row]) -> list[Row]:
     """Forget what identified the input of batches that are empty now: id, digest, key of each."""
     scope = {"scope": doomed.number}
     if doomed.selection.everything:
@@ -434,6 +441,7 @@ def _empty_batches(tx: Tx, doomed: _Doomed) -> list[Row]:
     else:
         ids = dumps(sorted(_batches(doomed)))
         rows = tx.rows("erase_batches", {**scope, "ids": ids})
+        rows = list({row[0]: row for row in (*rows, *keyed)}.values())
     tx.many("batch_forget", ({**scope, "id": row[0]} for row in rows))
     return rows
 

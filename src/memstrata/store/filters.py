@@ -27,6 +27,7 @@ from memstrata.text.analyse import repair
 __all__ = [
     "FIELDS",
     "OPERATORS",
+    "TIMES",
     "All",
     "AnyOf",
     "Filter",
@@ -40,7 +41,7 @@ __all__ = [
 Table = Literal["messages", "records"]
 Scalar = str | int | float | bool | None
 
-_TIMES = frozenset(
+TIMES = frozenset(
     {
         "occurred_at",
         "ended_at",
@@ -56,7 +57,7 @@ _MESSAGES = frozenset(
     {"id", "external_id", "session_id", "role", "name", "occurred_at", "recorded_at", "trust",
      "batch_id"}
 )  # fmt: skip
-_RECORDS = _TIMES | {
+_RECORDS = TIMES | {
     "id", "kind", "title", "path", "subject", "attribute", "confidence", "trust", "sensitivity",
     "lifecycle", "version", "batch_id",
 }  # fmt: skip
@@ -163,7 +164,7 @@ def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
         raise InvalidInput("filter 'tags' is on a list: use {'tags': {'contains': …}} or exists")
     if operator in _ORDERS and (value is None or isinstance(value, bool)):
         raise InvalidInput(f"filter {field!r}: {value!r} has no order: give a text, number or time")
-    if field in _TIMES and operator in ("contains", "starts_with"):
+    if field in TIMES and operator in ("contains", "starts_with"):
         raise InvalidInput(
             f"filter {field!r} is on a time: use one of eq, ne, gt, gte, lt, lte, in"
         )
@@ -181,7 +182,7 @@ def _value(field: str, operator: Any, value: Any, zone: tzinfo) -> Any:
 
 
 def _scalar(field: str, value: Any, zone: tzinfo) -> Scalar:
-    if field in _TIMES and value is not None:
+    if field in TIMES and value is not None:
         return _time(field, value, zone)
     if isinstance(value, str):
         return repair(value)[0]

@@ -22,6 +22,8 @@ class Following(Running):
         """A number that grows with whatever is written, by whichever process."""
         return await self._read(read.last_seq)
 
-    async def done_before(self, view: View, key: str, digest: bytes) -> str | None:
-        """The batch that was written under an idempotency key; `Conflict` if not the same."""
+    async def done_before(self, view: View, key: str, digest: bytes) -> tuple[str, bool] | None:
+        """The batch that was written under a key, and whether it was erased since; `Conflict` where
+        it was for another call.
+        """
         return await self._read(once.done_before, view, key, digest)

@@ -101,8 +101,11 @@ def _themes(tx: Tx, view: View) -> dict[str, Any]:
     }
 
 
-def open_batches(tx: Tx, tenant: str) -> tuple[int, int]:
-    """How many batches of a tenant wait, and how many have failed."""
+def open_batches(tx: Tx, tenant: str | None) -> tuple[int, int]:
+    """How many batches of a tenant, or of all of them, wait, and how many have failed."""
+    if tenant is None:
+        waiting, failed = tx.one("batch_counts") or (0, 0)
+        return waiting, failed
     counted = stats(tx, _every_scope(tx, tenant))
     return counted["pending_batches"], counted["failed_batches"]
 

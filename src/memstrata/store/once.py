@@ -12,8 +12,8 @@ from memstrata.store.views import numbered
 __all__ = ["check_unused", "done_before"]
 
 
-def done_before(tx: Tx, view: View, key: str, digest: bytes) -> str | None:
-    """The batch of a call with this key, also one that was erased since; None if there is none.
+def done_before(tx: Tx, view: View, key: str, digest: bytes) -> tuple[str, bool] | None:
+    """The batch of a call with this key, and whether what it wrote was erased since, or part of it.
 
     `Conflict` where the key was used for another call.
     """
@@ -22,12 +22,12 @@ def done_before(tx: Tx, view: View, key: str, digest: bytes) -> str | None:
         if row is not None:
             if row[2] is None or bytes(row[2]) != digest:
                 _refuse(key, str(row[0]))
-            return str(row[0])
+            return str(row[0]), False
         buried = Tombstones(tx, number)
         if buried and key in (keys := buried.find("key", [key])):
             if not buried.find("batch", [digest]):
                 _refuse(key, f"{keys[key]}, whose content was forgotten")
-            return str(keys[key])
+            return str(keys[key]), True
     return None
 
 

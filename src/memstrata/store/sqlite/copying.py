@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from memstrata.errors import InvalidInput, PermissionDenied, StoreUnavailable
-from memstrata.store.sqlite.schema import recognise
+from memstrata.store.sqlite.schema import APPLICATION_ID, recognise
 from memstrata.store.sqlite.scrub import DatabaseFile, scrub
 from memstrata.store.sqlite.typed import execute
 
@@ -53,7 +53,7 @@ def file_errors(path: Path) -> Generator[None]:
 
 
 def check_place(path: Path, *, force: bool) -> None:
-    """Whether a file may be put there; nothing that anybody has open is written over."""
+    """Whether a file may be put there; only another backup that nobody has open is replaced."""
     if not path.parent.is_dir():
         raise StoreUnavailable(f"{path.parent} is no folder: create it first")
     try:
@@ -70,6 +70,17 @@ def check_place(path: Path, *, force: bool) -> None:
                 f"path: {path}{side} is there, of a store that is in use or was not closed: give "
                 "another path"
             )
+    if mode is not None and not _is_ours(path):
+        raise InvalidInput(f"path: {path} is no backup, so it is not replaced: give another path")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file says it is a store; a mistyped path must not cost somebody another file."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION_ID.to_bytes(
+        4, "big"
+    )
 
 
 @contextlib.contextmanager

@@ -565,6 +565,34 @@ WHERE scope = :scope AND id IN (SELECT value FROM json_each(:ids));
 SELECT DISTINCT record_id FROM evidence INDEXED BY evidence_source
 WHERE scope = :scope AND source_id IN (SELECT value FROM json_each(:ids));
 
+-- name: evidence_from
+-- Which records that have an open version rest on these sources.
+SELECT e.source_id, e.record_id FROM evidence e INDEXED BY evidence_source
+CROSS JOIN records r INDEXED BY records_open
+    ON r.scope = e.scope AND r.id = e.record_id AND r.closed_at IS NULL
+WHERE e.scope = :scope AND e.source_id IN (SELECT value FROM json_each(:ids))
+    AND e.removed_at IS NULL
+ORDER BY r.seq;
+
+-- name: owners_of_record
+-- The scopes of a tenant that hold a record of this id, as it is now.
+SELECT s.user_id, s.agent_id FROM scopes s
+CROSS JOIN records r INDEXED BY records_open
+    ON r.scope = s.scope AND r.id = :id AND r.closed_at IS NULL
+WHERE s.tenant = :tenant;
+
+-- name: owners_of_message
+-- The scopes of a tenant that hold a message of this id.
+SELECT s.user_id, s.agent_id FROM scopes s
+CROSS JOIN messages m INDEXED BY messages_id ON m.scope = s.scope AND m.id = :id
+WHERE s.tenant = :tenant;
+
+-- name: owners_of_batch
+-- The scopes of a tenant in which a call wrote a batch of this id.
+SELECT s.user_id, s.agent_id FROM scopes s
+CROSS JOIN batches b ON b.scope = s.scope AND b.id = :id
+WHERE s.tenant = :tenant;
+
 -- name: record_all
 -- Every version of every record of a scope, for a dump.
 SELECT seq, id, version, kind, title, text, fields, tags, metadata, path, occurred_at, ended_at,
@@ -830,6 +858,12 @@ ORDER BY b.id LIMIT 1;
 -- The batches that are being worked on, and by whom.
 SELECT scope, id, lease_owner FROM batches
 WHERE state IN ('pending', 'running') AND lease_until > :now AND lease_owner IS NOT NULL;
+
+-- name: batch_counts
+-- How many batches of the whole store wait, and how many have failed.
+SELECT
+    (SELECT count(*) FROM batches INDEXED BY batches_open WHERE state IN ('pending', 'running')),
+    (SELECT count(*) FROM batches INDEXED BY batches_failed WHERE state = 'failed');
 
 -- name: batch_lease
 -- Take a batch for a while.
@@ -1257,6 +1291,15 @@ SELECT id, op, reason, evidence FROM changes INDEXED BY changes_batch
 WHERE scope = :scope AND batch_id IN (SELECT value FROM json_each(:batches))
     AND EXISTS (SELECT 1 FROM json_each(changes.evidence) c
         WHERE c.value IN (SELECT value FROM json_each(:ids)));
+
+-- name: erase_keyed
+-- The calls with a key that had to do with these records, with what they would be known by: some of
+-- what they were given is gone, and the hash is of all of it.
+SELECT DISTINCT b.id, b.digest, b.idempotency_key
+FROM changes c INDEXED BY changes_target
+JOIN batches b ON b.scope = c.scope AND b.id = c.batch_id
+WHERE c.scope = :scope AND c.target_id IN (SELECT value FROM json_each(:ids))
+    AND b.idempotency_key IS NOT NULL AND b.verb <> 'add';
 
 -- name: erase_batches_all
 -- All batches of a scope that is erased whole, with what they would be known by.

@@ -301,6 +301,7 @@ CREATE TABLE batches (
     PRIMARY KEY (scope, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batches_open ON batches (scope, id) WHERE state IN ('pending', 'running');
+CREATE INDEX batches_failed ON batches (scope, id) WHERE state = 'failed';
 CREATE INDEX batches_digest ON batches (scope, digest) WHERE digest IS NOT NULL;
 CREATE UNIQUE INDEX batches_key ON batches (scope, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
