@@ -210,4 +210,7 @@ def test_a_store_beside_the_volume_cannot_be_lost_for_it_cannot_be_made(
     """A wrong path is an error at once, and not a store that is gone with the container."""
     lost = inside("memstrata", "add", "x", "--user", "ana", MEMSTRATA_URL="/opt/memstrata.db")
     assert lost.code != 0 and "error: " in lost.err
-    assert [*(tmp_path / "data").iterdir()] == []
+    assert inside("memstrata", "add", "The plums are ripe.", "--user", "ana").code == 0
+    lost = inside("memstrata", "backup", "/backup.db")
+    assert lost.code == 1 and "/backup.db cannot be written: Read-only" in lost.err
+    assert [each.name for each in (tmp_path / "data").iterdir()] == ["memstrata.db"]

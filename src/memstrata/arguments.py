@@ -176,7 +176,9 @@ def check_choices(name: str, value: object, choices: Collection[str]) -> tuple[s
 
 
 def check_limit(name: str, value: object, *, most: int = MOST) -> int:
-    """A whole number from 1 to `most`."""
+    """A whole number from 1 to `most`; JSON knows no difference between 5 and 5.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InvalidInput(f"{name} is a whole number from 1 to {most}, not {value!r}")
     return value

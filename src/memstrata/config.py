@@ -245,7 +245,7 @@ async def _open_here(
     settings: Settings,
     embedder: str | Embedder | None,
     asked: Mapping[str, Any],
-    tenant: str | None,
+    tenant: str,
     rules: tuple[Mapping[str, float], Mapping[str, float]],
     options: Mapping[str, Any],
 ) -> AsyncMemory:
@@ -258,7 +258,7 @@ async def _open_here(
     _prepare_default_folder(location)
     model = _embedder(settings, embedder)
     language = _language(settings, asked)
-    name = runtime.tenant_named("default" if tenant is None else tenant)
+    name = runtime.tenant_named(tenant)
     zone = runtime.zone_named(settings.tz)
     made = runtime.Runtime(
         store=base.Store(factory(location, **options)),
@@ -281,7 +281,7 @@ async def open_async(
     llm_chat: str | ChatModel | None = None,
     llm_judge: str | ChatModel | None = None,
     budget: Mapping[str, float] | None = None,
-    tenant: str | None = None,
+    tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
     grouping: Mapping[str, float] | None = None,
@@ -315,7 +315,7 @@ async def open_async(
     )
     if (server := _server(settings.url)) is not None:
         _none_given(
-            **asked, embedder=embedder, tenant=tenant, timezone=timezone, weights=weights,
+            **asked, embedder=embedder, tenant=None if tenant == "default" else tenant, timezone=timezone, weights=weights,
             grouping=grouping, vault_key=vault_key,
         )  # fmt: skip
         return await server(settings.url, api_key=settings.api_key, **options)
@@ -331,7 +331,7 @@ def open(
     llm_chat: str | ChatModel | None = None,
     llm_judge: str | ChatModel | None = None,
     budget: Mapping[str, float] | None = None,
-    tenant: str | None = None,
+    tenant: str = "default",
     timezone: str | None = None,
     weights: Mapping[str, float] | None = None,
     grouping: Mapping[str, float] | None = None,

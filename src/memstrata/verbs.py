@@ -22,7 +22,7 @@ from memstrata.memory import AsyncMemory
 from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
 
-__all__ = ["VERBS", "Verb", "call", "handle_of"]
+__all__ = ["VERBS", "Verb", "call", "expect_allowed", "handle_of"]
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,12 @@ async def call(
     handle: Any = handle_of(memory, grant, actor=actor)
     owner, _, rest = name.rpartition(".")
     return await getattr(getattr(handle, owner) if owner else handle, rest)(**bound)
+
+
+def expect_allowed(grant: Grant, name: str, arguments: Mapping[str, Any]) -> None:
+    """`PermissionDenied` or `InvalidInput` where `call` would raise it before it does anything."""
+    verb = VERBS[name]
+    _check(grant, verb, verb.bind(arguments))
 
 
 def handle_of(memory: AsyncMemory, grant: Grant, *, actor: str | None = None) -> AsyncMemory:

@@ -19,8 +19,8 @@ ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)  # what the clients print, from their import on, is no answer
 os.environ["MEM0_TELEMETRY"] = "False"  # read when mem0 is imported
 
-import mem0  # noqa: E402
-from mirix import MirixClient  # noqa: E402
+import mem0  # noqa: E402  # pyright: ignore[reportMissingImports]
+from mirix import MirixClient  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 _CLIENTS = {
     "MemoryClient": mem0.MemoryClient,
@@ -29,7 +29,7 @@ _CLIENTS = {
 }
 
 
-def plain(value: object) -> Any:
+def plain(value: Any) -> Any:
     """What a client returned, as JSON."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")

@@ -115,19 +115,16 @@ STORY = (
     Call("configure", {"strategy": "single"}),
     Call("kinds", {}),
     Call("doctor", {}),
-    Call("backup", {"path": "$path"}),
     Call("keys.create", NEW_KEY, {"key": ("id",), "secret": ("secret",)}),
     Call("keys.list", {}),
     Call("keys.revoke", {"id": "$key", "reason": "the kitchen is closed"}),
 )
 
 
-async def play(
-    http: httpx2.AsyncClient, path: str, embedder: FakeEmbedder
-) -> dict[str, dict[str, Any]]:
+async def play(http: httpx2.AsyncClient, embedder: FakeEmbedder) -> dict[str, dict[str, Any]]:
     """What was sent and answered, by verb; the first call of each. It is all right, or fails."""
     told: dict[str, dict[str, Any]] = {}
-    names: dict[str, Any] = {"path": path}
+    names: dict[str, Any] = {}
     for each in STORY:
         request = _filled(each.request, names)
         if "failed" in each.keep:
@@ -177,7 +174,7 @@ async def _write() -> None:
         async with await memstrata.open_async(url, embedder=embedder) as memory:
             transport = httpx2.ASGITransport(make_app(memory))
             async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
-                told = await play(http, str(Path(folder, "backup.db")), embedder)
+                told = await play(http, embedder)
         text = json.dumps(_as_written(told, folder), ensure_ascii=False, indent=1, sort_keys=True)
     FILE.write_text(f"{text}\n", encoding="utf-8")
 

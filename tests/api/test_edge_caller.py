@@ -36,7 +36,7 @@ async def test_programs_of_this_machine_may_ask() -> None:
                 for name in NAMES:
                     answer = await client.get("/api/v1/whoami", headers={"Host": name})
                     assert answer.status_code == 200, (address, name, answer.text)
-        assert answer.json()["key"] is None
+                    assert answer.json()["key"] is None
 
 
 @pytest.mark.parametrize("address", FOREIGN)

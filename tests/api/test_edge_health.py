@@ -23,6 +23,7 @@ async def test_anybody_may_ask_whether_it_lives() -> None:
         for path in ("/healthz", "/readyz"):
             answer = await far.get(path)
             assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+            assert (await far.head(path)).status_code == 200
 
 
 async def test_a_store_that_is_gone_is_not_ready() -> None:

@@ -79,6 +79,26 @@ async def test_load_has_a_limit_of_its_own() -> None:
         problem(answer, 413, "BodyTooLarge")
 
 
+async def test_who_may_not_load_fills_no_disk() -> None:
+    read = 0
+
+    async def body() -> AsyncGenerator[bytes]:
+        nonlocal read
+        read += 1
+        yield b"{}"
+
+    async with service() as one:
+        bad = [
+            await one.memory.keys.create("reader", permissions=["read", "write"]),
+            await one.memory.keys.create("bound", user_id="ana", permissions=["admin"]),
+        ]
+        for key in bad:
+            headers = {"Content-Type": "application/x-ndjson", "X-API-Key": key.secret}
+            answer = await one.client.post("/api/v1/load", content=body(), headers=headers)
+            problem(answer, 403, "PermissionDenied")
+        assert read == 0
+
+
 async def test_a_client_that_stops_in_the_middle_is_sent_away() -> None:
     async def body() -> AsyncGenerator[bytes]:
         yield b'{"user_id":'

@@ -222,3 +222,12 @@ async def test_figures(log: Log) -> None:
     assert figures['memstrata_batches{state="failed"}'] == 0
     assert any(name.startswith("memstrata_build_info{version=") for name in figures)
     assert figures["process_resident_memory_bytes"] > 1e6
+
+
+async def test_the_framework_traces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    async with service() as one:
+        switches = [value for value in one.app._telemetry.values() if isinstance(value, bool)]
+        assert len(switches) == 5 and not any(switches)
+        assert not one.app._native_telemetry.enabled()

@@ -9,6 +9,8 @@ import pytest
 from api.beside import Beside, beside
 from api.clients import Client, ClientError
 
+from memstrata.records import Message, Record
+
 ANA = "I moved to Lisbon last month. I can't eat peanuts."
 
 
@@ -36,6 +38,13 @@ def refused(name: str, call: Any, *args: Any, **given: Any) -> str:
         call(*args, **given)
     assert caught.value.name == name, caught.value
     return caught.value.message
+
+
+def message(here: Beside, id: str, user: str) -> str:
+    """What was said, by our own verbs."""
+    found = here.memory.get(id, user_id=user)
+    assert isinstance(found, Message)
+    return found.content
 
 
 def stored(here: Beside, user: str) -> int:
@@ -77,7 +86,7 @@ def test_chinese_is_found_like_english(mem0: Client) -> None:
 def test_without_inference_the_message_is_the_memory(here: Beside, mem0: Client) -> None:
     added = mem0.add("Bo keeps bees", user_id="bo", infer=False)
     assert [each["memory"] for each in added["results"]] == ["Bo keeps bees"]
-    assert here.memory.get(added["results"][0]["id"], user_id="bo").content == "Bo keeps bees"
+    assert message(here, added["results"][0]["id"], "bo") == "Bo keeps bees"
     assert len(here.memory.list(user_id="bo")) == 0
 
 
@@ -89,6 +98,7 @@ def test_an_update_is_a_version_and_stands_in_the_history(here: Beside, mem0: Cl
     assert changed["memory"] == mem0.get(id)["memory"] == "Cleo lives in Braga"
     assert changed["metadata"] == {"checked": True}
     record = here.memory.get(id, user_id="cleo")
+    assert isinstance(record, Record)
     assert (record.version, record.text) == (2, "Cleo lives in Braga")
     assert [
         (each["event"], each["old_memory"], each["new_memory"]) for each in mem0.history(id)
@@ -105,9 +115,7 @@ def test_a_changed_message_keeps_its_id(here: Beside, mem0: Client) -> None:
     assert [each["id"] for each in mem0.get_all(**of("dora"))["results"]] == [id]
     assert texts(mem0.search("spare key", **of("dora"))) == {"The spare key is with Eli"}
     assert [each["event"] for each in mem0.history(id)] == ["ADD", "UPDATE"]
-    assert (
-        here.memory.get(id, user_id="dora").content == "The spare key is with Dov"
-    )  # as it was said
+    assert message(here, id, "dora") == "The spare key is with Dov"  # as it was said
     (record,) = here.memory.list(user_id="dora")
     assert [each.source_id for each in record.evidence] == [id]
     mem0.update(id, text="The spare key is under the mat")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from api.beside import Beside, beside
 from api.clients import OLDER, Client, ClientError
@@ -146,9 +147,9 @@ def test_what_has_no_meaning_is_refused(mem0: Client, asked: Any, why: str) -> N
 def test_options_of_a_search(mem0: Client) -> None:
     ana = {"filters": {"user_id": "ana"}}
     assert len(mem0.search("pizza", top_k=2, **ana)["results"]) == 2
-    assert [each["memory"] for each in mem0.search("pizza", threshold=0.3, **ana)["results"]] == [
-        PIZZA
-    ]
+    scores = [each["score"] for each in mem0.search("pizza", **ana)["results"]]
+    high = mem0.search("pizza", threshold=scores[1], **ana)["results"]
+    assert [each["score"] for each in high] == [one for one in scores if one >= scores[1]] != scores
     (one,) = mem0.search("pizza", top_k=1, fields=["memory"], **ana)["results"]
     assert one.keys() == {"id", "memory"}
     assert mem0.search("pizza", rerank=True, keyword_search=True, **ana)["results"]
@@ -211,6 +212,18 @@ def test_what_has_no_counterpart_says_so(mem0: Client) -> None:
     ):
         with pytest.raises(ClientError, match="memstrata has no"):
             call()
+
+
+def test_how_far_an_add_has_got(here: Beside, mem0: Client) -> None:
+    added = mem0.add("I moved to Faro.", user_id="uma")
+    headers = {"Authorization": f"Token {here.key()}"}
+    answer = httpx2.get(f"{here.url}/v1/event/{added['event_id']}/", headers=headers)
+    assert answer.json()["status"] == "SUCCEEDED"
+    assert {each["id"] for each in answer.json()["results"]} == {
+        each["id"] for each in added["results"]
+    }
+    none = httpx2.get(f"{here.url}/v1/event/batch_none/", headers=headers)
+    assert (none.status_code, list(none.json())) == (404, ["detail"])
 
 
 # Keys

@@ -450,3 +450,27 @@ def test_what_is_sealed_does_not_become_readable() -> None:
 def test_a_model_made_by_hand_is_checked_by_pydantic() -> None:
     with pytest.raises(ValidationError):
         Semantic(name="")
+
+
+FULL = [
+    make("core", value="likes tea"),
+    make("episodic", details="in the night", actor="Mira"),
+    make("semantic", title="The boat", summary="It is", details="Dark", subject="boat",
+         attribute="colour", value="green", polarity=True),
+    make("procedural", title="Pump", steps=[{"instruction": "fill it", "condition": "if dry"}]),
+    make("resource", title="Manual", summary="of the pump"),
+    make("vault", secret="555 0199"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["Something else", "换了说法", "Pump\n1. open\n2. start"])
+@pytest.mark.parametrize("model", FULL, ids=lambda model: model.name_of_kind)
+def test_what_is_retold_says_just_that(model: KindModel, text: str) -> None:
+    old = record(model)
+    changes = kind_of(old.kind).retold(old, text)
+    fields = {**old.fields, **changes}
+    new = parse(
+        {"kind": old.kind, **{key: each for key, each in fields.items() if each is not None}}
+    )
+    assert new.body() == text
+    assert new.heading()

@@ -42,29 +42,35 @@ async def tools_of(client: Client) -> dict[str, Any]:
     return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
+class Checked:
+    """Calls tools, and holds what they take and give against their schemas."""
+
+    def __init__(self, client: Client, tools: dict[str, Any]) -> None:
+        self.client, self.tools = client, tools
+        self.given: dict[str, Any] = {}
+
+    async def __call__(self, tool: str, **arguments: Any) -> Any:
+        jsonschema.validate(arguments, self.tools[tool].input_schema)
+        result = await self.client.call_tool(tool, arguments)
+        assert not result.is_error, text_of(result)
+        schema = self.tools[tool].output_schema
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(
+            result.structured_content, schema, format_checker=jsonschema.FormatChecker()
+        )
+        if tool != "context":
+            assert json.loads(text_of(result)) == result.structured_content
+        self.given[tool] = result.structured_content
+        return result.structured_content
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_every_tool_gives_what_its_schema_says(
     memory: AsyncMemory, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     async with speaking(memory, reveal=True, mode=mode) as client:
-        tools = await tools_of(client)
-        given: dict[str, Any] = {}
-
-        async def done(tool: str, **arguments: Any) -> Any:
-            jsonschema.validate(arguments, tools[tool].input_schema)
-            result = await client.call_tool(tool, arguments)
-            assert not result.is_error, text_of(result)
-            schema = tools[tool].output_schema
-            jsonschema.Draft202012Validator.check_schema(schema)
-            jsonschema.validate(
-                result.structured_content, schema, format_checker=jsonschema.FormatChecker()
-            )
-            if tool != "context":
-                assert json.loads(text_of(result)) == result.structured_content
-            given[tool] = result.structured_content
-            return result.structured_content
-
+        done = Checked(client, await tools_of(client))
         added = await done(
             "add",
             messages=[
@@ -96,7 +102,7 @@ async def test_every_tool_gives_what_its_schema_says(
         (told, *_) = (await done("timeline", query="what did I do in May 2026?"))["events"]
         assert told["when"].startswith("2026-05-0")
         (entry, *_) = (await done("list", kinds=["vault"]))["items"]
-        assert "hunter2" not in json.dumps(given)
+        assert "hunter2" not in json.dumps(done.given)
         secret = await done("reveal", id=entry["id"], reason="the user wants to log in")
         assert secret["secret"].startswith("hunter2-Test-77")
         dry = await done("forget", session_id="s1", dry_run=True)
@@ -104,7 +110,7 @@ async def test_every_tool_gives_what_its_schema_says(
         gone = await done("forget", everything=True, reason="the user asked")
         assert gone["messages"] == 2 and gone["state"] in ("done", "pending")
         assert (await done("search", query="Lisbon"))["hits"] == []
-        assert set(given) == set(tools) == set(SCHEMAS)
+        assert set(done.given) == set(done.tools) == set(SCHEMAS)
     assert not any(word in caplog.text for word in ("Lisbon", "喝茶", "hunter2", "log in"))
 
 

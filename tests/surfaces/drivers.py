@@ -11,15 +11,28 @@ from typing import Any, Protocol
 import anyio.to_thread
 import httpx2
 from cli_shell import Shell
+from mcp import Client
+from mcp.types import TextContent
 from surfaces.serving import serving
 
 import memstrata
 from memstrata import Memory
+from memstrata.access import Grant
 from memstrata.errors import MemstrataError
+from memstrata.mcp_server import Options, make_server
 from memstrata.memory import AsyncMemory
 from memstrata.verbs import VERBS
 
-__all__ = ["Driver", "blocking", "blocking_client", "client", "command_line", "in_process", "wire"]
+__all__ = [
+    "Driver",
+    "blocking",
+    "blocking_client",
+    "client",
+    "command_line",
+    "in_process",
+    "mcp_tools",
+    "wire",
+]
 
 
 class Driver(Protocol):
@@ -124,6 +137,38 @@ async def wire(folder: Path) -> AsyncGenerator[Driver]:
         httpx2.Client(base_url=url) as http,
     ):
         yield _Wire(http)
+
+
+class _Mcp:
+    """An agent's tools; what has none is done in process, on the same memory."""
+
+    def __init__(self, memory: AsyncMemory, client: Client, tools: Mapping[str, set[str]]) -> None:
+        self.own = _Async(memory)
+        self.client = client
+        self.tools = tools
+
+    async def do(self, verb: str, given: Mapping[str, Any]) -> Any:
+        name = "reveal" if verb == "vault.reveal" else verb
+        if name not in self.tools or not given.keys() <= self.tools[name]:
+            return await self.own.do(verb, given)
+        result = await self.client.call_tool(name, dict(given))
+        if result.is_error:
+            [said] = result.content
+            assert isinstance(said, TextContent)
+            kind, _, message = said.text.partition(": ")
+            return {"error": {"type": kind, "message": message}}
+        return result.structured_content
+
+
+@asynccontextmanager
+async def mcp_tools(folder: Path) -> AsyncGenerator[Driver]:
+    """The tools of the MCP server, by the official client."""
+    async with await memstrata.open_async(folder / "memory.db", embedder="fake") as memory:
+        server = make_server(memory, lambda _: Grant(), Options(reveal=True))
+        async with Client(server) as client:
+            offered = (await client.list_tools()).tools
+            tools = {tool.name: set(tool.input_schema["properties"]) for tool in offered}
+            yield _Mcp(memory, client, tools)
 
 
 _WORDS = {

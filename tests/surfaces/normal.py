@@ -20,8 +20,10 @@ _CURSOR = re.compile(r"-?\d{15,}(?=:)")
 class Normal:
     """Of one surface: the same thing has the same name in all its results."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, numbered: bool = True) -> None:
         self._names: dict[str, str] = {}
+        self._numbered = numbered
+        """Whether two things of one sort are told apart; what shows less counts otherwise."""
 
     def of(self, value: Any, key: str = "") -> Any:
         """A result without what differs from run to run."""
@@ -32,6 +34,8 @@ class Normal:
         if isinstance(value, list):
             return [self.of(item, key) for item in value]
         if isinstance(value, str):
+            if key == "actor" and value.startswith("mcp "):  # the log says which host it was
+                return "user"
             if key == "fingerprint":  # of a secret it is keyed, and the key is the store's own
                 return self._names.setdefault(value, f"fingerprint_{len(self._names)}")
             named = _ID.sub(self._name, value)
@@ -39,6 +43,8 @@ class Normal:
         return round(value, 4) if isinstance(value, float) else value
 
     def _name(self, found: re.Match[str]) -> str:
+        if not self._numbered:
+            return found[1]
         return self._names.setdefault(found[0], f"{found[1]}{len(self._names)}")
 
 
@@ -48,7 +54,14 @@ def _said(found: re.Match[str]) -> str:
 
 
 def shared(part: Any, whole: Any, where: str = "") -> list[str]:
-    """Where a smaller result says something else than the whole one; the places."""
+    """Where a smaller result says something else than the whole one; the places.
+
+    An id may stand for what has it, and a number for a list of so many.
+    """
+    if isinstance(part, int) and isinstance(whole, list):
+        whole = len(whole)
+    if isinstance(part, str) and isinstance(whole, dict):
+        whole = whole.get("id")
     if isinstance(part, dict) and isinstance(whole, dict):
         return [
             place

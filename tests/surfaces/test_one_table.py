@@ -35,13 +35,14 @@ def _filled(value: Any, kept: dict[str, Any]) -> Any:
     return kept[value[1:]] if isinstance(value, str) and value[1:] in kept else value
 
 
-async def run(driver: Driver) -> list[Any]:
-    """The results of all steps, made comparable."""
+async def run(driver: Driver, *, as_agents: bool = False) -> list[Any]:
+    """The results of all steps, made comparable; agents ask now, and are shown fewer things."""
     kept: dict[str, Any] = {}
-    normal = Normal()
+    normal = Normal(numbered=not as_agents)
     results: list[Any] = []
     for step in STEPS:
-        result = await driver.do(step.verb, _filled(dict(step.given), kept))
+        given = {k: v for k, v in step.given.items() if not (as_agents and k == "now")}
+        result = await driver.do(step.verb, _filled(given, kept))
         failed = result["error"]["type"] if isinstance(result, dict) and "error" in result else None
         assert failed == step.fails, (step, result)
         for name, path in step.keep.items():
@@ -53,11 +54,11 @@ async def run(driver: Driver) -> list[Any]:
     return results
 
 
-async def reference(folder: Path) -> list[Any]:
+async def reference(folder: Path, *, as_agents: bool = False) -> list[Any]:
     """What `AsyncMemory` gives."""
     folder.mkdir()  # noqa: ASYNC240
     async with drivers.in_process(folder) as driver:
-        return await run(driver)
+        return await run(driver, as_agents=as_agents)
 
 
 def test_the_table_has_every_verb() -> None:
@@ -94,3 +95,17 @@ async def test_the_command_line_is_as_the_engine(
         # Counting loads no embedder, and says so.
         same = not shared(one, other) if step.verb == "stats" else one == other
         assert same, (step, shared(one, other))
+
+
+async def test_the_tools_of_agents_are_as_the_engine(tmp_path: Path) -> None:
+    """They give less of each thing, and nothing else."""
+    expected = await reference(tmp_path / "reference", as_agents=True)
+    (tmp_path / "own").mkdir()
+    async with drivers.mcp_tools(tmp_path / "own") as driver:
+        got = await run(driver, as_agents=True)
+    for step, one, other in zip(STEPS, got, expected, strict=True):
+        part = one["events"] if step.verb == "timeline" else one
+        whole = {"secret": other} if step.verb == "vault.reveal" and not step.fails else other
+        if step.verb == "add" and not step.fails:
+            part.pop("reason", None)  # an agent is told in words that nothing was written
+        assert not shared(part, whole), step

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +24,10 @@ from memstrata.api.openapi import describe
 from memstrata.api.problems import Refused, problem, problem_of
 from memstrata.api.routes import path_of, verb_routes
 from memstrata.api.streams import stream_routes
+from memstrata.api.tools import mcp_route
 from memstrata.errors import MemstrataError
+from memstrata.mcp_server import Options as Tools
+from memstrata.mcp_server import http_app
 from memstrata.memory import AsyncMemory
 
 __all__ = ["Options", "make_app"]
@@ -33,17 +37,31 @@ Long-term memory for LLM agents. Every verb is a `POST` with its arguments as on
 """
 
 
+# Spans and logs have paths, queries and words of errors in them, and go where a variable says.
+_SILENT: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+
+
 def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
     """The service over an open store, which stays the caller's to close.
 
     What ends it sets `app.state.stopping`, an event: what would go on for ever then ends.
+    `app.state.guard` calls off what is under way.
     """
     options = options or Options()
     metrics = Metrics()
+    # Every request has a key, or comes from this machine to a name of this machine.
+    mcp = http_app(memory, Tools(reveal=options.reveal), hosts=None, max_body=options.max_body)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
-        yield
+        async with mcp.running():
+            yield
 
     app = FastAPI(
         title="memstrata",
@@ -53,13 +71,15 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=_SILENT,
         lifespan=life,
     )
     app.state.stopping = anyio.Event()
+    app.state.guard = guard = Guard(options, metrics.refused)
     app.add_middleware(
         Edge,
         options=options,
-        guard=Guard(options, metrics.refused),
+        guard=guard,
         metrics=metrics,
         limits={path_of("load"): options.max_load},
     )
@@ -67,6 +87,7 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
     app.include_router(verb_routes(memory))
     app.include_router(file_routes(memory))
     app.include_router(stream_routes(memory))
+    app.router.routes.append(mcp_route(memory, mcp))
     app.include_router(mem0_routes(memory))
     app.include_router(mirix_routes(memory))
     app.add_exception_handler(MemstrataError, _of_ours)

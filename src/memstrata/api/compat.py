@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,21 +12,40 @@ from starlette.responses import JSONResponse, Response
 
 from memstrata.access import Grant
 from memstrata.api.caller import grant_of
-from memstrata.api.problems import Refused, status_of
+from memstrata.api.problems import MEDIA_TYPE, Refused, status_of
 from memstrata.errors import InvalidInput, MemstrataError
 from memstrata.memory import AsyncMemory
 from memstrata.memory.owners import AsyncOwners
 from memstrata.records import Scope
 from memstrata.verbs import call, handle_of
 
-__all__ = ["DETAIL", "Caller", "DetailRoute", "json_of", "unsupported"]
+__all__ = ["ANSWERS", "Caller", "DetailRoute", "body", "unsupported"]
 
-DETAIL: dict[str, Any] = {
+_DETAIL: dict[str, Any] = {
     "type": "object",
     "required": ["detail"],
     "properties": {"detail": {"type": "string"}},
 }
-"""The schema of an error as these clients read it."""
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": {}}}},
+    "default": {
+        "description": "What is wrong, in words",
+        "content": {"application/json": {"schema": _DETAIL}, MEDIA_TYPE: {}},
+    },
+}
+"""The answers of these routes for OpenAPI: what the clients want, and errors as they read them."""
+_JSON: Mapping[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "flag": {"type": "boolean"},
+    "object": {"type": "object"},
+    "objects": {"type": "array", "items": {"type": "object"}},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "whole": {"type": "integer", "minimum": 1, "maximum": 1000},
+    "share": {"type": "number", "minimum": 0, "maximum": 1},
+    "moment": {"type": ["string", "number"]},
+    "any": {},
+}
+"""Schemas of options, by a word for each."""
 
 
 class DetailRoute(APIRoute):
@@ -61,12 +79,15 @@ def unsupported(what: str, instead: str) -> Refused:
     return Refused(501, "NotImplemented", f"memstrata has no {what}: {instead}")
 
 
-def json_of(name: str, text: str) -> Any:
-    """The JSON value in a query parameter."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"{name} is no JSON") from None
+def body(example: Mapping[str, Any], **options: str) -> dict[str, Any]:
+    """What OpenAPI says of a body: its options, each by a word of `_JSON`, and an example."""
+    schema = {
+        "type": "object",
+        "properties": {name: _JSON[word] for name, word in options.items()},
+        "example": dict(example),
+    }
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,11 @@ class Edge:
         )  # fmt: skip
         self._metrics.began()
         try:
-            await self._answer(exchange)
+            with self._guard.running() as running:
+                await self._answer(exchange)
+            if running.cancelled_caught:
+                detail = "the server ends before this was done: ask again, of the next one"
+                await exchange.refuse(Refused(503, "Ending", detail, {"Retry-After": "1"}))
         finally:
             self._note(exchange)
 

@@ -17,9 +17,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from memstrata.api.body import arguments_of, check_type
 from memstrata.api.caller import actor_of, grant_of
 from memstrata.api.routes import path_of
-from memstrata.errors import InvalidInput
+from memstrata.errors import InvalidInput, MemstrataError
 from memstrata.memory import AsyncMemory
-from memstrata.verbs import call
+from memstrata.verbs import call, expect_allowed
 
 __all__ = ["LINES", "file_routes"]
 
@@ -58,8 +58,13 @@ def file_routes(memory: AsyncMemory) -> APIRouter:
         """Send what `dump` wrote; answers how many rows were new."""
         grant = await grant_of(request, memory)
         check_type(request, LINES)
+        expect_allowed(grant, "load", {"path": "load.jsonl"})  # before anything fills the disk
         async with _received(request) as path:
-            rows = await call(memory, grant, "load", {"path": str(path)})
+            try:
+                rows = await call(memory, grant, "load", {"path": str(path)})
+            except MemstrataError as error:  # the caller knows the file by no name of ours
+                said = str(error).replace(str(path), "the file that was sent")
+                raise type(error)(said) from error
         return JSONResponse(rows)
 
     return router

@@ -40,6 +40,9 @@ def health_routes(memory: AsyncMemory, metrics: Metrics) -> APIRouter:
         await pulse.check()
         return {"status": "ok"}
 
+    for path, endpoint in (("/healthz", healthz), ("/readyz", readyz)):
+        router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
+
     @router.get("/metrics", operation_id="metrics", response_class=Response)
     async def figures(request: Request) -> Response:
         """Figures for Prometheus, of all tenants together.

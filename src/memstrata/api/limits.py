@@ -7,10 +7,12 @@ import ipaddress
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 from starlette.requests import HTTPConnection
 
 from memstrata.access import Grant
@@ -40,6 +42,8 @@ class Options:
     rate: float = 0
     """Requests a second that one key may make for long, and twice as many at once; 0 is no limit.
     Without keys it holds for an address."""
+    reveal: bool = False
+    """Whether agents have the tool that shows secrets; their keys need `vault:reveal` besides."""
     patience: float = 60
     """Seconds that a client may let pass in the middle of a body."""
 
@@ -96,8 +100,24 @@ class Guard:
         self._held = 0
         self._at_once = 0
         self._by_key: Counter[str] = Counter()
+        self._running: set[anyio.CancelScope] = set()
 
     # Requests at once, and what of them is in memory
+
+    @contextmanager
+    def running(self) -> Generator[anyio.CancelScope]:
+        """Surrounds a request, so that it can be called off."""
+        with anyio.CancelScope() as scope:
+            self._running.add(scope)
+            try:
+                yield scope
+            finally:
+                self._running.discard(scope)
+
+    def call_off(self) -> None:
+        """Call off what is under way."""
+        for scope in self._running:
+            scope.cancel()
 
     def enter(self) -> None:
         """Count a request that begins; `Refused` with 503 where there are too many."""

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from memstrata.api import mem0_calls as calls
 from memstrata.api.body import arguments_of
-from memstrata.api.compat import DETAIL, Caller, DetailRoute, unsupported
+from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, unsupported
 from memstrata.api.mem0_shapes import shown
 from memstrata.api.memories import find
 from memstrata.errors import InvalidInput
@@ -26,17 +26,47 @@ from memstrata.memory import AsyncMemory
 
 __all__ = ["mem0_routes"]
 
-_OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
-_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _OBJECT}}}
-}
-_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": {}}}},
-    "default": {
-        "description": "What is wrong, in words",
-        "content": {"application/json": {"schema": DETAIL}},
-    },
-}
+_TO_ADD = body(
+    {"messages": [{"role": "user", "content": "I moved to Lisbon."}], "user_id": "ana"},
+    messages="any",
+    user_id="text",
+    agent_id="text",
+    app_id="text",
+    run_id="text",
+    filters="object",
+    metadata="object",
+    infer="flag",
+    timestamp="moment",
+    expiration_date="text",
+)
+_TO_SEARCH = body(
+    {"query": "where does she live?", "filters": {"user_id": "ana"}, "top_k": 5},
+    query="text",
+    filters="object",
+    metadata="object",
+    categories="texts",
+    top_k="whole",
+    threshold="share",
+    fields="texts",
+    reference_date="moment",
+)
+_TO_LIST = body(
+    {"filters": {"AND": [{"user_id": "ana"}, {"created_at": {"gte": "2026-01-01"}}]}},
+    filters="object",
+    metadata="object",
+    categories="texts",
+    fields="texts",
+    start_date="moment",
+    end_date="moment",
+)
+_TO_CHANGE = body(
+    {"text": "Ana lives in Porto"},
+    text="text",
+    metadata="object",
+    timestamp="moment",
+    expiration_date="any",
+)
+_MANY = body({"memories": [{"memory_id": "msg_0", "text": "new"}]}, memories="objects")
 _PROJECT = ("org_id", "project_id")
 _NONE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "/v1/exports/": (("POST",), "export with `memstrata dump`"),
@@ -51,9 +81,10 @@ _NONE: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 def mem0_routes(memory: AsyncMemory) -> APIRouter:
     """All of them."""
-    router = APIRouter(tags=["mem0"], route_class=DetailRoute, responses=_ANSWERS)
+    router = APIRouter(tags=["mem0"], route_class=DetailRoute, responses=ANSWERS)
     _add_ping(router, memory)
     _add_lists(router, memory)
+    _add_older(router, memory)
     _add_one(router, memory)
     _add_many(router, memory)
     _add_owners(router, memory)
@@ -115,25 +146,36 @@ def _add_ping(router: APIRouter, memory: AsyncMemory) -> None:
 
 
 def _add_lists(router: APIRouter, memory: AsyncMemory) -> None:
-    @router.post("/v3/memories/add/", operation_id="mem0_add", openapi_extra=_BODY)
+    @router.post("/v3/memories/add/", operation_id="mem0_add", openapi_extra=_TO_ADD)
     async def add(request: Request) -> Response:
         """Store messages; waits until memories are made of them, so that their ids hold."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.add(caller, await _body(caller, request)))
 
-    @router.post("/v1/memories/", operation_id="mem0_add_v1", openapi_extra=_BODY)
+    @router.post("/v3/memories/search/", operation_id="mem0_search", openapi_extra=_TO_SEARCH)
+    async def search(request: Request) -> Response:
+        """The memories that fit a query, best first."""
+        caller = await Caller.of(request, memory)
+        return JSONResponse({"results": await calls.found(caller, await _body(caller, request))})
+
+    @router.post("/v3/memories/", operation_id="mem0_list", openapi_extra=_TO_LIST)
+    async def listing(request: Request) -> Response:
+        """The memories that filters ask for, newest first, page by page."""
+        caller = await Caller.of(request, memory)
+        given = await _body(caller, request)
+        return JSONResponse(_page(request, await calls.listed(caller, given)))
+
+
+def _add_older(router: APIRouter, memory: AsyncMemory) -> None:
+    """What clients before 2.0 call in place of these."""
+
+    @router.post("/v1/memories/", operation_id="mem0_add_v1", openapi_extra=_TO_ADD)
     async def add_v1(request: Request) -> Response:
         """The same, as clients before 2.0 call it."""
         caller = await Caller.of(request, memory)
         given = await _body(caller, request)
         made = await calls.add(caller, given)
         return JSONResponse(made if given.get("output_format") == "v1.1" else made["results"])
-
-    @router.post("/v3/memories/search/", operation_id="mem0_search", openapi_extra=_BODY)
-    async def search(request: Request) -> Response:
-        """The memories that fit a query, best first."""
-        caller = await Caller.of(request, memory)
-        return JSONResponse({"results": await calls.found(caller, await _body(caller, request))})
 
     async def search_before(request: Request) -> Response:
         """The same, as clients before 2.0 call it."""
@@ -142,13 +184,6 @@ def _add_lists(router: APIRouter, memory: AsyncMemory) -> None:
         results = await calls.found(caller, given)
         wrapped = given.get("output_format") == "v1.1"
         return JSONResponse({"results": results} if wrapped else results)
-
-    @router.post("/v3/memories/", operation_id="mem0_list", openapi_extra=_BODY)
-    async def listing(request: Request) -> Response:
-        """The memories that filters ask for, newest first, page by page."""
-        caller = await Caller.of(request, memory)
-        given = await _body(caller, request)
-        return JSONResponse(_page(request, await calls.listed(caller, given)))
 
     async def listing_before(request: Request) -> Response:
         """The same, as clients before 2.0 call it."""
@@ -164,7 +199,7 @@ def _add_lists(router: APIRouter, memory: AsyncMemory) -> None:
             search_before,
             methods=["POST"],
             operation_id=f"mem0_search_{version}",
-            openapi_extra=_BODY,
+            openapi_extra=_TO_SEARCH,
         )
     router.add_api_route(
         "/v1/memories/", listing_before, methods=["GET"], operation_id="mem0_list_v1"
@@ -174,7 +209,7 @@ def _add_lists(router: APIRouter, memory: AsyncMemory) -> None:
         listing_before,
         methods=["POST"],
         operation_id="mem0_list_v2",
-        openapi_extra=_BODY,
+        openapi_extra=_TO_LIST,
     )
 
 
@@ -194,7 +229,7 @@ def _add_one(router: APIRouter, memory: AsyncMemory) -> None:
         """One memory."""
         return JSONResponse(shown(await find(await Caller.of(request, memory), memory_id)))
 
-    @router.put(path, operation_id="mem0_update", openapi_extra=_BODY)
+    @router.put(path, operation_id="mem0_update", openapi_extra=_TO_CHANGE)
     async def update(request: Request, memory_id: str) -> Response:
         """Change a memory's text, metadata, time or last day."""
         caller = await Caller.of(request, memory)
@@ -223,7 +258,7 @@ def _add_many(router: APIRouter, memory: AsyncMemory) -> None:
         caller = await Caller.of(request, memory)
         return _deleted(await calls.delete_all(caller, _own(_query(request), caller)))
 
-    @router.put("/v1/batch/", operation_id="mem0_batch_update", openapi_extra=_BODY)
+    @router.put("/v1/batch/", operation_id="mem0_batch_update", openapi_extra=_MANY)
     async def batch_update(request: Request) -> Response:
         """Change several memories; if one is not there, none."""
         caller = await Caller.of(request, memory)
@@ -235,7 +270,7 @@ def _add_many(router: APIRouter, memory: AsyncMemory) -> None:
             await calls.change(caller, item["memory_id"], rest)
         return JSONResponse({"message": f"Memories updated: {len(items)}"})
 
-    @router.delete("/v1/batch/", operation_id="mem0_batch_delete", openapi_extra=_BODY)
+    @router.delete("/v1/batch/", operation_id="mem0_batch_delete", openapi_extra=_MANY)
     async def batch_delete(request: Request) -> Response:
         """Erase several memories for good; if one is not there, none."""
         caller = await Caller.of(request, memory)

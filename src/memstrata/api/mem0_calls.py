@@ -18,7 +18,7 @@ from memstrata.api.mem0_shapes import (
     shown,
     with_app,
 )
-from memstrata.api.memories import ALIAS, Memory, every, find, hits, sole_sources
+from memstrata.api.memories import ALIAS, Memory, every, find, hits, lost, sole_sources, tell
 from memstrata.errors import Conflict, InvalidInput, NotFound
 from memstrata.kinds import kind_of
 from memstrata.records import Batch, Message, Receipt, Record, Results, Scope
@@ -55,8 +55,8 @@ async def add(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
     when = asked.get("timestamp")
     if asked.get("messages") in (None, "", []):
         raise InvalidInput("messages is a text, a message, or a list of messages: give one")
-    receipt: Receipt = await caller.do(
-        "add",
+    receipt = await tell(
+        caller,
         scope,
         messages=asked["messages"],
         session_id=whose.get("run_id"),
@@ -64,9 +64,6 @@ async def add(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
         metadata=with_app(metadata, whose.get("app_id")),
         infer=asked.get("infer", True),
     )
-    lost = [item.reason for item in receipt.skipped if not item.stored and item.id is None]
-    if lost and not receipt.message_ids:
-        raise InvalidInput(f"nothing was stored: {lost[0]}")
     results = await _results(caller, receipt)
     if until is not None:
         for memory in [each["id"] for each in results if each["event"] == "ADD"]:
@@ -77,7 +74,7 @@ async def add(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
         "status": "FAILED" if failed else "SUCCEEDED",
         "event_id": receipt.batch_id,
         "message": f"stored; not distilled: {receipt.reason}" if failed else "stored",
-        **({"skipped": [item.model_dump(mode="json") for item in receipt.skipped]} if lost else {}),
+        "skipped": lost(receipt),
     }
 
 
@@ -137,11 +134,14 @@ async def found(caller: Caller, given: Mapping[str, Any]) -> list[dict[str, Any]
     asked = options_of(given, _SEARCH)
     if asked.get("show_expired"):
         raise InvalidInput("show_expired is not supported in a search: list them instead")
-    wanted = _wanted(asked)
+    wanted, fields = _wanted(asked), _fields(asked)
+    query = asked.get("query")
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("query is a text that is not blank")
     limit = _whole("top_k", asked.get("top_k", asked.get("limit", 10)), 1000)
     when = asked.get("reference_date")
     options = {
-        "query": asked.get("query", ""),
+        "query": query,
         "limit": min(2 * limit + 10, 10_000),
         "threshold": asked.get("threshold"),
         "session_id": wanted.session,
@@ -158,7 +158,7 @@ async def found(caller: Caller, given: Mapping[str, Any]) -> list[dict[str, Any]
         results: Results = await caller.do("search", scope, **within)
         memories += await hits(caller, scope, results)
     best = sorted(memories, key=lambda each: -(each.score or 0.0))[:limit]
-    return [projected(shown(each), _fields(asked)) for each in _once(best)]
+    return [projected(shown(each), fields) for each in _once(best)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Listed:
 async def listed(caller: Caller, given: Mapping[str, Any]) -> Listed:
     """A page of the memories that a filter asks for, newest first."""
     asked = options_of(given, _LIST)
-    wanted = _wanted(asked)
+    wanted, fields = _wanted(asked), _fields(asked)
     past = asked.get("latest_only") is False
     memories = [
         each
@@ -185,7 +185,7 @@ async def listed(caller: Caller, given: Mapping[str, Any]) -> Listed:
     ordered = sorted(_once(memories), key=lambda each: (each.created_at, each.key), reverse=True)
     page, size = _paging(asked)
     chosen = ordered[(page - 1) * size : page * size]
-    results = [projected(shown(each), _fields(asked)) for each in chosen]
+    results = [projected(shown(each), fields) for each in chosen]
     return Listed(results, len(ordered), page, size)
 
 

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memstrata.api.compat import Caller
-from memstrata.errors import NotFound
+from memstrata.errors import InvalidInput, NotFound
 from memstrata.kinds import kind_of
-from memstrata.records import Hit, JsonObject, Message, Page, Record, Results, Scope
+from memstrata.records import Hit, JsonObject, Message, Page, Receipt, Record, Results, Scope
 
 __all__ = [
     "ALIAS",
@@ -23,7 +23,9 @@ __all__ = [
     "every",
     "find",
     "hits",
+    "lost",
     "sole_sources",
+    "tell",
     "without_alias",
 ]
 
@@ -121,6 +123,27 @@ async def _pages(caller: Caller, verb: str, scope: Scope, **arguments: Any) -> l
         found += page.items
         if (cursor := page.next) is None:
             return found
+
+
+async def tell(caller: Caller, scope: Scope, **arguments: Any) -> Receipt:
+    """`add`, as somebody says something now: also what was forgotten, and what is said again.
+
+    `InvalidInput` where nothing of it could be stored.
+    """
+    receipt: Receipt = await caller.do("add", scope, **arguments)
+    if receipt.message_ids or not lost(receipt):
+        return receipt
+    if arguments.get("occurred_at") is None:  # a time of its own tells it from a replay
+        again = {**arguments, "occurred_at": datetime.now(UTC).isoformat()}
+        receipt = await caller.do("add", scope, **again)
+    if not receipt.message_ids and (why := lost(receipt)):
+        raise InvalidInput(f"nothing was stored: {why[0]}")
+    return receipt
+
+
+def lost(receipt: Receipt) -> list[str]:
+    """Why parts of what was said are not stored, under no id."""
+    return [item.reason for item in receipt.skipped if not item.stored and item.id is None]
 
 
 async def every(

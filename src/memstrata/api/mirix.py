@@ -13,24 +13,34 @@ from starlette.responses import JSONResponse, Response
 
 from memstrata.api import mirix_calls as calls
 from memstrata.api.body import arguments_of
-from memstrata.api.compat import DETAIL, Caller, DetailRoute, unsupported
+from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, unsupported
 from memstrata.api.mirix_shapes import AGENT, agent_of
 from memstrata.errors import NotFound
 from memstrata.memory import AsyncMemory
 
 __all__ = ["mirix_routes"]
 
-_OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
-_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _OBJECT}}}
-}
-_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": {}}}},
-    "default": {
-        "description": "What is wrong, in words",
-        "content": {"application/json": {"schema": DETAIL}},
-    },
-}
+_TURNS = [{"role": "user", "content": [{"type": "text", "text": "I moved to Lisbon."}]}]
+_USER = body({"user_id": "ana"}, user_id="text", name="any")
+_START = body({"config": {"llm_config": {"model": "any"}}}, config="any")
+_TO_ADD = body(
+    {"user_id": "ana", "messages": _TURNS, "filter_tags": {"project": "home"}},
+    user_id="text",
+    messages="objects",
+    filter_tags="object",
+    occurred_at="text",
+    async_add="flag",
+)
+_TO_CLEAR = body({"user_id": "ana"}, user_id="text")
+_TO_RETRIEVE = body(
+    {"user_id": "ana", "messages": _TURNS, "limit": 5},
+    user_id="text",
+    messages="any",
+    limit="whole",
+    filter_tags="object",
+    start_date="text",
+    end_date="text",
+)
 _NONE: Mapping[str, str] = {
     "/agents": "the meta agent is there by itself, and is all there is",
     "/agents/{rest:path}": "agents are not made or changed here",
@@ -46,7 +56,7 @@ _NONE: Mapping[str, str] = {
 
 def mirix_routes(memory: AsyncMemory) -> APIRouter:
     """All of them."""
-    router = APIRouter(tags=["mirix"], route_class=DetailRoute, responses=_ANSWERS)
+    router = APIRouter(tags=["mirix"], route_class=DetailRoute, responses=ANSWERS)
     _add_agents(router, memory)
     _add_writing(router, memory)
     _add_reading(router, memory)
@@ -56,13 +66,13 @@ def mirix_routes(memory: AsyncMemory) -> APIRouter:
 
 
 def _add_agents(router: APIRouter, memory: AsyncMemory) -> None:
-    @router.post("/users/create_or_get", operation_id="mirix_user", openapi_extra=_BODY)
+    @router.post("/users/create_or_get", operation_id="mirix_user", openapi_extra=_USER)
     async def user(request: Request) -> Response:
         """A user's id: the one given, or a new one; a user is there once something is stored."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.user(caller, await arguments_of(request)))
 
-    @router.post("/agents/meta/initialize", operation_id="mirix_initialize", openapi_extra=_BODY)
+    @router.post("/agents/meta/initialize", operation_id="mirix_initialize", openapi_extra=_START)
     async def initialize(request: Request) -> Response:
         """The meta agent; which models it works with is the server's to say."""
         caller = await Caller.of(request, memory)
@@ -85,20 +95,20 @@ def _add_agents(router: APIRouter, memory: AsyncMemory) -> None:
 
 
 def _add_writing(router: APIRouter, memory: AsyncMemory) -> None:
-    @router.post("/memory/add", operation_id="mirix_add", openapi_extra=_BODY)
+    @router.post("/memory/add", operation_id="mirix_add", openapi_extra=_TO_ADD)
     async def add(request: Request) -> Response:
         """Store conversation turns; with `async_add` they are distilled after the answer."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.add(caller, await arguments_of(request)))
 
-    @router.post("/memory/add_sync", operation_id="mirix_add_sync", openapi_extra=_BODY)
+    @router.post("/memory/add_sync", operation_id="mirix_add_sync", openapi_extra=_TO_ADD)
     async def add_sync(request: Request) -> Response:
         """Store conversation turns, and distil them before the answer."""
         caller = await Caller.of(request, memory)
         given = {**await arguments_of(request), "async_add": False}
         return JSONResponse(await calls.add(caller, given))
 
-    @router.post("/memory/clear", operation_id="mirix_clear", openapi_extra=_BODY)
+    @router.post("/memory/clear", operation_id="mirix_clear", openapi_extra=_TO_CLEAR)
     async def clear(request: Request) -> Response:
         """Erase all that is remembered of a user, for good."""
         caller = await Caller.of(request, memory)
@@ -109,7 +119,7 @@ def _add_reading(router: APIRouter, memory: AsyncMemory) -> None:
     @router.post(
         "/memory/retrieve/conversation",
         operation_id="mirix_retrieve_conversation",
-        openapi_extra=_BODY,
+        openapi_extra=_TO_RETRIEVE,
     )
     async def conversation(request: Request) -> Response:
         """What is remembered that has to do with a conversation, by kind."""
@@ -124,7 +134,7 @@ def _add_reading(router: APIRouter, memory: AsyncMemory) -> None:
 
     @router.get("/memory/search", operation_id="mirix_search")
     async def search(request: Request) -> Response:
-        """A flat list of what is found, kind by kind."""
+        """A flat list of what is found, the best first."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.search(caller, _query(request)))
 

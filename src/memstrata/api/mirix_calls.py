@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from memstrata.api.compat import Caller
-from memstrata.api.memories import Memory, every, hits
+from memstrata.api.memories import Memory, every, hits, lost, tell
 from memstrata.api.mirix_shapes import (
     AGENT,
     FIELDS,
@@ -18,7 +18,7 @@ from memstrata.api.mirix_shapes import (
     turn_of,
 )
 from memstrata.errors import InvalidInput
-from memstrata.records import Context, Receipt, Results, Scope
+from memstrata.records import Context, Results, Scope
 
 __all__ = ["add", "clear", "components", "conversation", "search", "search_all", "topic", "user"]
 
@@ -76,17 +76,14 @@ async def add(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
     """Store turns; they are durable when this returns, and distilled then or soon after."""
     asked = _options(given, _ADD)
     later = asked.get("async_add", True)
-    receipt: Receipt = await caller.do(
-        "add",
+    receipt = await tell(
+        caller,
         _user(caller, asked),
         messages=asked.get("messages", []),
         occurred_at=asked.get("occurred_at"),
         metadata=_tags(asked),
         wait=later is False,
     )
-    lost = [item.reason for item in receipt.skipped if not item.stored and item.id is None]
-    if lost and not receipt.message_ids:
-        raise InvalidInput(f"nothing was stored: {lost[0]}")
     failed = receipt.state == "failed"
     status = "failed" if failed else "queued" if later is not False else "processed"
     told = f"stored; not distilled: {receipt.reason}" if failed else f"stored and {status}"
@@ -97,7 +94,7 @@ async def add(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
         "agent_id": AGENT,
         "message_count": len(receipt.message_ids),
         "batch_id": receipt.batch_id,
-        **({"skipped": [item.model_dump(mode="json") for item in receipt.skipped]} if lost else {}),
+        "skipped": lost(receipt),
     }
 
 
@@ -281,7 +278,7 @@ class _Look:
 
 
 async def search(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat list of what is found of a user, kind by kind, the best of each first."""
+    """A flat list of what is found of a user, at most `limit` of each kind, the best first."""
     asked = _options(given, _SEARCH)
     return await _searched(caller, asked, [_user(caller, asked)], named=False)
 
@@ -304,26 +301,19 @@ async def _searched(
     kinds = kinds_of(memory_type, core=core)
     limit, window, how = _limit(asked, 10), _window(asked), _method(asked, kinds)
     best: dict[str, list[Memory]] = {kind: [] for kind in kinds}
+    tags, blank = _tags(asked), not query.strip()
     for scope in scopes:
-        tags = _tags(asked)
-        within = await every(caller, scope, high=len(kinds) == 1) if tags or not query else []
+        within = await every(caller, scope, high=len(kinds) == 1) if tags or blank else []
         chosen = [each for each in within if _tagged(each, tags)]
         look = _Look(caller, scope, chosen if tags else None, limit)
         for kind in kinds:
             dates = window if kind == _TOLD else {}
-            if query.strip():
-                found = await look.best(kind, query, **how, **dates)
+            if blank:
+                best[kind] += [each for each in _of_kind(chosen, kind) if _inside(each, dates)]
             else:
-                found = [each for each in _of_kind(chosen, kind) if _inside(each, dates)]
-            best[kind] += found
-    results: list[dict[str, Any]] = []
-    for kind, memories in best.items():
-        ranked = (
-            sorted(memories, key=lambda each: -(each.score or 0.0))
-            if query.strip()
-            else _newest(memories, limit)
-        )
-        results += [_result(kind, each, named=named) for each in ranked[:limit]]
+                best[kind] += await look.best(kind, query, **how, **dates)
+    ranked = _ranked(best, limit, blank=blank)
+    results = [_result(kind, each, named=named) for kind, each in ranked]
     return {
         "success": True,
         "query": query,
@@ -334,6 +324,18 @@ async def _searched(
         "results": results,
         "count": len(results),
     }
+
+
+def _ranked(
+    best: Mapping[str, list[Memory]], limit: int, *, blank: bool
+) -> list[tuple[str, Memory]]:
+    """At most `limit` of each kind: the best first, or without a query the newest."""
+
+    def place(memory: Memory) -> float:
+        return -memory.created_at.timestamp() if blank else -(memory.score or 0.0)
+
+    kept = [(kind, each) for kind, of in best.items() for each in sorted(of, key=place)[:limit]]
+    return sorted(kept, key=lambda each: place(each[1]))
 
 
 def _result(kind: str, memory: Memory, *, named: bool) -> dict[str, Any]:

@@ -34,9 +34,15 @@ _PROBLEM: Schema = {
         "request_id": {"type": "string", "description": "By which the server's log has it."},
     },
 }
+_WITHOUT = frozenset(
+    name
+    for name, verb in VERBS.items()
+    if "user_id" not in verb.parameters or name in ("audit", "audit_secrets", "dump", "verify")
+)
+"""Verbs that can be called without a word, for they are about the tenant as a whole."""
 _LINES = "application/x-ndjson"
-_UNSEEN = ("path", "force")
-"""Arguments that are files where the store is, of verbs that no key allows."""
+_PATH = "path"
+"""The argument of verbs that move files; here they are sent."""
 
 
 def describe(app: FastAPI) -> None:
@@ -74,8 +80,8 @@ def _completed(schema: Schema) -> Schema:
     # A store without keys is open to its own machine.
     schema["security"] = [{"bearer": []}, {"header": []}, {}]
     for verb in VERBS.values():
-        operation = schema["paths"][path_of(verb.name)]["post"]
-        _describe_verb(operation, verb)
+        if (operations := schema["paths"].get(path_of(verb.name))) is not None:
+            _describe_verb(operations["post"], verb)
     stream = schema["paths"][f"{PREFIX}/changes/stream"]["get"]
     _describe_stream(stream)
     for path, operations in schema["paths"].items():
@@ -109,7 +115,8 @@ def _describe_verb(operation: Schema, verb: Verb) -> None:
     if example is not None:
         media["examples"] = {verb.name: {"value": example["request"]}}
     content = {"application/json": media}
-    operation["requestBody"] = {"required": bool(body.get("required")), "content": content}
+    needed = bool(body.get("required")) or verb.name not in _WITHOUT
+    operation["requestBody"] = {"required": needed, "content": content}
     done = operation["responses"]["200"]
     if verb.name == "dump":
         done["content"] = {_LINES: {"schema": {"type": "string", "format": "binary"}}}
@@ -126,14 +133,11 @@ def _body(verb: Verb) -> Schema:
     properties: Schema = {}
     required: list[str] = []
     for name, parameter in verb.parameters.items():
-        if name in _UNSEEN and verb.name != "backup":
+        if name == _PATH:
             continue
-        if name == "path":
-            properties[name] = {"type": "string", "pattern": r"\S"}
-        else:
-            properties[name] = argument_schema(verb, name)
         told = told_of(verb.name, name)
-        properties[name] |= {"description": told.about, "examples": [told.example]}
+        words = {"description": told.about, "examples": [told.example]}
+        properties[name] = {**argument_schema(verb, name), **words}
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
             required.append(name)
     body: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -141,7 +145,7 @@ def _body(verb: Verb) -> Schema:
 
 
 def _headers(verb: Verb) -> list[Schema]:
-    text = {"type": "string", "maxLength": 512, "pattern": "^[!-~]([ -~]*[!-~])?$"}
+    text = {"type": "string"}
     headers: list[Schema] = [
         {
             "name": "Memstrata-Actor",

@@ -21,6 +21,8 @@ from memstrata.verbs import VERBS, Verb, call
 __all__ = ["PREFIX", "path_of", "verb_routes"]
 
 PREFIX = "/api/v1"
+_WITH_FILES = ("backup", "dump", "load")
+"""Name a file. Two have routes in `files.py`; a backup is made where the store is."""
 _TAGS = {"read": "read", "write": "write", "vault:reveal": "vault", "admin": "run"}
 
 
@@ -39,7 +41,7 @@ def verb_routes(memory: AsyncMemory) -> APIRouter:
         return await grant_of(request, memory)
 
     for verb in VERBS.values():
-        if verb.name not in ("dump", "load"):
+        if verb.name not in _WITH_FILES:
             _add(router, verb, _endpoint(memory, verb))
     return router
 
@@ -75,5 +77,5 @@ def _endpoint(memory: AsyncMemory, verb: Verb) -> Callable[[Request], Awaitable[
 def _take_key(request: Request, verb: Verb, arguments: dict[str, Any]) -> None:
     """The header that clients know, where the verb has an argument for it."""
     given = request.headers.get("idempotency-key")
-    if given is not None and "idempotency_key" in verb.parameters:
+    if given and "idempotency_key" in verb.parameters:
         arguments.setdefault("idempotency_key", given)

@@ -5,39 +5,42 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import cast
+from typing import ClassVar, cast
 
 import anyio
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from memstrata.api.app import make_app
 from memstrata.api.caller import is_loopback
-from memstrata.api.limits import Options
+from memstrata.api.limits import Guard, Options
 from memstrata.api.log import set_up
 from memstrata.errors import InvalidInput, PermissionDenied
 from memstrata.memory import AsyncMemory
 from memstrata.memory.pulse import Pulse
 
-__all__ = ["Place", "bound", "serve"]
+__all__ = ["Place", "Protocol", "bound", "last_resort", "serve"]
 
 _KEEP_ALIVE = 75
 """Seconds that an idle connection is kept: more than clients and proxies do, so that they close
 it and never send a request into one that we are closing."""
-_FIRST_LINES = 30.0
-"""Seconds in which the first lines of a request must have come."""
 _BACKLOG = 1024
 _WAKE = 30.0
 """Seconds after which it is looked whether another process has left work."""
-_LAST = 5.0
-"""Seconds for what is cancelled to clean up."""
+_LAST = 3.0
+"""Seconds for what is called off to clean up."""
+_log = logging.getLogger("memstrata.api")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +82,45 @@ def bound(host: str, port: int) -> Generator[list[socket.socket]]:
         yield made
 
 
+@contextmanager
+def last_resort() -> Generator[Callable[[float], None]]:
+    """Something to call with seconds after which the process ends, whatever is still under way.
+
+    What was acknowledged is stored by then; what keeps it are calls of models that nobody can call
+    off. The exit code is 0 if all else was done.
+    """
+    done = threading.Event()
+
+    def end() -> None:
+        if not done.is_set():
+            _log.warning("ended with work under way; what was acknowledged is stored")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0 if done.is_set() else 1)
+
+    def within(seconds: float) -> None:
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+
+    try:
+        yield within
+    finally:
+        done.set()
+
+
 async def serve(
     memory: AsyncMemory,
     sockets: Sequence[socket.socket],
     place: Place,
     ready: Callable[[str, bool], None],
+    within: Callable[[float], None],
 ) -> None:
     """Serve a store at bound sockets until the process is asked to end, and all is answered.
 
-    `ready` is told the URL, and whether keys are wanted. Raises `PermissionDenied`, before anybody
-    can connect, where a store without keys would be open to other machines.
+    `ready` is told the URL, and whether keys are wanted; `within`, how many seconds ending may take
+    from then on. Raises `PermissionDenied`, before anybody can connect, where a store without keys
+    would be open to other machines.
     """
     keyed = await memory.keys.required()
     # By what it has come to: a name may lead anywhere.
@@ -104,9 +136,18 @@ async def serve(
             raise _not_to_be_had(place.host, each.getsockname()[1], error) from error
     set_up(place.log_level, in_json=place.log_json)
     app = make_app(memory, place.options)
-    config = uvicorn.Config(
+    server = _Server(_config(app), app.state.stopping, app.state.guard, place.grace, within)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_keep_awake, Pulse(memory))
+        ready(_url(place.host, sockets[0].getsockname()[1]), keyed)
+        await server.serve(list(sockets))
+        group.cancel_scope.cancel()
+
+
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -114,14 +155,7 @@ async def serve(
         server_header=False,
         proxy_headers=False,  # or a stranger could say that it is this machine
         timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=place.grace,
     )
-    server = _Server(config, app.state.stopping)
-    async with anyio.create_task_group() as group:
-        group.start_soon(_keep_awake, Pulse(memory))
-        ready(_url(place.host, sockets[0].getsockname()[1]), keyed)
-        await server.serve(list(sockets))
-        group.cancel_scope.cancel()
 
 
 async def _keep_awake(pulse: Pulse) -> None:
@@ -131,11 +165,14 @@ async def _keep_awake(pulse: Pulse) -> None:
         await anyio.sleep(_WAKE)
 
 
-class _Protocol(H11Protocol):
+class Protocol(H11Protocol):
     """HTTP/1.1 that does not wait for the first lines of a request for ever.
 
     h11 because it reads no more than 64 KiB of them.
     """
+
+    patience: ClassVar[float] = 30.0
+    """Seconds in which they must have come."""
 
     _late: asyncio.TimerHandle | None = None
 
@@ -156,7 +193,7 @@ class _Protocol(H11Protocol):
         if cycle is not None and not cycle.response_complete:
             self._stop_watching()
         elif self._late is None and not self.transport.is_closing():
-            self._late = self.loop.call_later(_FIRST_LINES, self._give_up)
+            self._late = self.loop.call_later(self.patience, self._give_up)
 
     def _stop_watching(self) -> None:
         if self._late is not None:
@@ -174,9 +211,19 @@ class _Server(uvicorn.Server):
     the process before the store is closed.
     """
 
-    def __init__(self, config: uvicorn.Config, stopping: anyio.Event) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        stopping: anyio.Event,
+        guard: Guard,
+        grace: float,
+        within: Callable[[float], None],
+    ) -> None:
         super().__init__(config)
         self._stopping = stopping
+        self._guard = guard
+        self._grace = grace
+        self._within = within
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -197,26 +244,25 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, let requests under way end, cancel those that do not."""
+        """Stop listening, let requests under way end, call off those that do not in time."""
+        self._within(self._grace + 2 * _LAST)
         self._stopping.set()  # streams of events end now
         async with anyio.create_task_group() as group:
-            group.start_soon(self._end_when_forced)
+            group.start_soon(self._end_in_time)
             await super().shutdown(sockets)
             group.cancel_scope.cancel()
-        await self._end()
 
-    async def _end_when_forced(self) -> None:
-        while not self.force_exit:  # noqa: ASYNC110 - a signal handler sets it
-            await anyio.sleep(0.1)
-        await self._end()
-
-    async def _end(self) -> None:
-        """Cancel what is under way; what a thread does for it, such as a write, ends first."""
+    async def _end_in_time(self) -> None:
+        with anyio.move_on_after(self._grace):
+            while not self.force_exit:  # noqa: ASYNC110 - a signal handler sets it
+                await anyio.sleep(0.1)
+        self._within(_LAST)
+        # Not by cancelling their tasks: what a thread does for them, such as a write, ends first.
+        self._guard.call_off()
         tasks = list(self.server_state.tasks)
-        for each in tasks:
-            each.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_LAST)
+            await asyncio.wait(tasks, timeout=_LAST / 2)
+        self.force_exit = True
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 

@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 
 from pydantic import TypeAdapter
 
+from memstrata.access import Permission
 from memstrata.kinds import KINDS
 from memstrata.records import BatchState, EntityType, Lifecycle, Trust
 from memstrata.store.filters import FIELDS, OPERATORS, TIMES
@@ -24,6 +25,9 @@ Schema = dict[str, Any]
 REF = "#/components/schemas/{model}"
 _SEEN = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
 """A text with something in it that can be seen, and no NUL."""
+
+_PLAIN = r"^[^\u0000-\u001f]*[^\u0000-\u001f\s][^\u0000-\u001f]*$"
+"""The same without any control character."""
 
 
 def _ref(name: str) -> Schema:
@@ -54,12 +58,15 @@ _WORD = _text(pattern=r"\S")
 _TIME = _text(format="date-time")
 _MESSAGES: Schema = {"anyOf": [_text(), _ref("MessageInput"), _list(_ref("MessageOrText"))]}
 _ID = _seen(maxLength=512)
+_OWNER = _text(minLength=1, maxLength=512, pattern=_PLAIN)
 _GIVEN_ID = _seen()
 _WORDS = _seen(maxLength=4096)
 
+_SEARCHED = sorted({"title", "text"}.union(*(kind.own_fields() for kind in KINDS.values())))
+
 _BY_NAME: Mapping[str, Schema] = {
     "actor": _WORDS,
-    "agent_id": _ID,
+    "agent_id": _OWNER,
     "as_of": _TIME,
     "batch_id": _GIVEN_ID,
     "batch_or_change": _GIVEN_ID,
@@ -90,12 +97,13 @@ _BY_NAME: Mapping[str, Schema] = {
     "now": _TIME,
     "occurred_at": _TIME,
     "parent": _GIVEN_ID,
+    "permissions": _list(_choices(Permission), minItems=1),
     "query": _WORD,
     "question": _WORD,
-    "reason": _text(maxLength=4096),
+    "reason": _text(maxLength=4096, pattern=f"^$|{_SEEN}"),
     "record": _ref("RecordInput"),
     "record_id": _GIVEN_ID,
-    "search_fields": _list(_WORD),
+    "search_fields": _list(_choices(_SEARCHED)),
     "secret": _text(minLength=1),
     "session_id": _ID,
     "since": _TIME,
@@ -108,7 +116,7 @@ _BY_NAME: Mapping[str, Schema] = {
     "timezone": _WORD,
     "type": _choices(EntityType),
     "until": _TIME,
-    "user_id": _ID,
+    "user_id": _OWNER,
 }
 _BY_VERB: Mapping[tuple[str, str], Schema] = {
     ("context", "query"): _MESSAGES,
@@ -179,8 +187,7 @@ def _seen_fields(schema: Schema) -> Schema:
 
 
 def _scalar() -> Schema:
-    number = {"type": "number", "minimum": -(2**63), "maximum": 2**63 - 1024}
-    return {"anyOf": [_text(), number, {"type": "boolean"}, {"type": "null"}]}
+    return {"anyOf": [_text(), {"type": "number"}, {"type": "boolean"}, {"type": "null"}]}
 
 
 def _operators(value: Schema, operators: Iterable[str]) -> Schema:

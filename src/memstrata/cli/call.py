@@ -195,7 +195,7 @@ class Call:
             # The work has a task of its own, so that Ctrl-C lets a write under way end.
             async with (
                 await config.open_async(
-                    settings.url, embedder=embedder, tenant=self.options.tenant
+                    settings.url, embedder=embedder, tenant=self.options.tenant or "default"
                 ) as memory,
                 anyio.create_task_group() as group,
             ):

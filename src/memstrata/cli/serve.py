@@ -86,10 +86,10 @@ def serve(
             write(as_json({"url": url}))
         say(_where(url, keyed=keyed))
 
-    with serving.bound(host, port) as sockets:
+    with serving.bound(host, port) as sockets, serving.last_resort() as within:
 
         async def work(memory: AsyncMemory) -> None:
-            await serving.serve(memory, sockets, place, ready)
+            await serving.serve(memory, sockets, place, ready, within)
 
         call.store(work)
 

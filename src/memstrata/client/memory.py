@@ -14,9 +14,11 @@ import anyio
 from memstrata.access import Grant
 from memstrata.arguments import check_path, check_words
 from memstrata.client.wire import Wire
-from memstrata.errors import InvalidInput, StoreUnavailable
+from memstrata.errors import InvalidInput, PermissionDenied, StoreUnavailable
 from memstrata.memory import AsyncMemory
+from memstrata.memory.keys import AsyncKeys
 from memstrata.memory.vault import AsyncVault
+from memstrata.receipts import Backup
 from memstrata.records import Scope
 from memstrata.verbs import VERBS, Verb
 
@@ -125,6 +127,25 @@ class AsyncClientVault(_Remote, AsyncVault):
     rotate_key = _at_server("vault.rotate_key", AsyncVault.rotate_key)
 
 
+class AsyncClientKeys(_Remote, AsyncKeys):
+    """The keys of a tenant at a server."""
+
+    def __init__(self, wire: Wire, tenant: str, bound: Scope | None, actor: str | None) -> None:
+        self._place(wire, tenant, bound, actor)
+
+    create = _at_server("keys.create", AsyncKeys.create)
+    list = _at_server("keys.list", AsyncKeys.list)
+    revoke = _at_server("keys.revoke", AsyncKeys.revoke)
+
+    async def grant(self, secret: object) -> Grant | None:
+        """Not to be had: what a key allows is for the server to say."""
+        raise InvalidInput("a server looks keys up itself: open it with the key")
+
+    async def required(self) -> bool:
+        """Not to be had: whether a key is wanted is for the server to say."""
+        raise InvalidInput("a server looks itself whether it wants a key")
+
+
 class AsyncClient(_Remote, AsyncMemory):
     """A memory at a server, opened by `open_async("http://…")`; its tenant is that of the key."""
 
@@ -176,6 +197,13 @@ class AsyncClient(_Remote, AsyncMemory):
     verify = _at_server("verify", AsyncMemory.verify)
     wait_for = _at_server("wait_for", AsyncMemory.wait_for)
 
+    async def backup(self, path: str | Path, *, force: bool = False) -> Backup:
+        """Not to be had: a backup holds all tenants, and is made where the store is."""
+        raise PermissionDenied(
+            "a backup holds all tenants: make it where the store is, with `memstrata backup`; "
+            "`dump` writes what the key reaches"
+        )
+
     async def dump(
         self, path: str | Path, *, user_id: str | None = None, agent_id: str | None = None
     ) -> int:
@@ -204,13 +232,20 @@ class AsyncClient(_Remote, AsyncMemory):
         return AsyncClient(self._wire, self._tenant, scope, who, lent=True)
 
     def for_tenant(self, tenant: str, *, actor: str | None = None) -> AsyncMemory:
-        """Not to be had: a key is of one tenant."""
-        raise InvalidInput("a key is of one tenant: open the server with another tenant's key")
+        """Its own tenant only: a key is of one."""
+        if tenant != self._tenant:
+            raise InvalidInput("a key is of one tenant: open the server with another tenant's key")
+        return AsyncClient(self._wire, tenant, self._bound, actor or self._actor, lent=True)
 
     @property
     def vault(self) -> AsyncClientVault:
         """What is sealed, and the verbs for it."""
         return AsyncClientVault(self._wire, self._tenant, self._bound, self._actor)
+
+    @property
+    def keys(self) -> AsyncClientKeys:
+        """The keys to the service, and the verbs for them."""
+        return AsyncClientKeys(self._wire, self._tenant, self._bound, self._actor)
 
     async def close(self) -> None:
         """Close the connections; on a handle made from another one: nothing."""

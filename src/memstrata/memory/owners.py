@@ -31,7 +31,10 @@ class AsyncOwners(Bound):
 
     async def agents(self, user_id: str) -> list[str]:
         """The agents that have memory of their own of a user."""
-        return await self._runtime.store.agents_of(self._scope(user_id, None))
+        user = Scope(tenant=self._tenant, user_id=user_id)
+        agents = await self._runtime.store.agents_of(user)
+        within = [user.model_copy(update={"agent_id": agent}) for agent in agents]
+        return [str(scope.agent_id) for scope in within if self._reaches(scope)]
 
     async def resting(
         self, message_ids: Sequence[str], user_id: str | None, agent_id: str | None
