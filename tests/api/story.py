@@ -99,7 +99,10 @@ STORY = (
     call("vault.reveal", id="$entry", reason="the gate is shut"),
     call("vault.rotate", id="$entry", secret="Quince-41", reason="a new lock"),
     call(
-        "vault.put", secret="A-42", caption="Shelf", entry_type="code",
+        "vault.put",
+        secret="A-42",
+        caption="Shelf",
+        entry_type="code",
         keep={"shelf": ("record_ids", 0)},
     ),  # fmt: skip
     call("vault.release", id="$shelf", reason="it is the number of a shelf"),

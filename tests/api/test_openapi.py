@@ -12,7 +12,7 @@ import httpx2
 import jsonschema
 import pytest
 from api.story import STORY, play
-from cases.test_bad_input import BAD, VALID
+from cases.test_bad_input import BAD, VALID, nested
 
 import memstrata
 from memstrata import errors
@@ -129,8 +129,7 @@ async def test_keys_and_headers_are_described(openapi: dict[str, Any]) -> None:
     assert {scheme["type"] for scheme in schemes.values()} == {"http", "apiKey"}
     for name in CALLED:
         headers = {
-            parameter["name"]
-            for parameter in openapi["paths"][path_of(name)]["post"]["parameters"]
+            parameter["name"] for parameter in openapi["paths"][path_of(name)]["post"]["parameters"]
         }
         once = "idempotency_key" in VERBS[name].parameters
         assert headers == {"Memstrata-Actor", *(["Idempotency-Key"] if once else [])}
@@ -160,15 +159,17 @@ UNSEEN = [
     {"content": "x", "occurred_at": "soon"},
     {"content": "x", "occurred_at": "0001-01-01T00:00:00+14:00"},
     {"occurred_at": "soon"},
+    {"metadata.k": 2**70},
+    {"metadata.k": {"lt": -(2**70)}},
+    {"metadata.k": {"in": [2**70]}},
+    nested(30),
     "\u200b",
 ]
 """Values that only the verbs know to be wrong: in a time, and between fields."""
 
 
 @pytest.mark.parametrize("verb", [name for name in CALLED if name in VALID])
-async def test_what_the_verbs_refuse_the_schema_refuses(
-    openapi: dict[str, Any], verb: str
-) -> None:
+async def test_what_the_verbs_refuse_the_schema_refuses(openapi: dict[str, Any], verb: str) -> None:
     """And what they take it allows."""
     body = asked(openapi, verb)["schema"]
     spread = {name: value for name, value in VALID[verb].items() if name in body["properties"]}
@@ -178,8 +179,6 @@ async def test_what_the_verbs_refuse_the_schema_refuses(
             if not is_json(value) or value in UNSEEN or (value is None and _may_be_null(schema)):
                 continue
             if isinstance(value, str) and argument in NOT_OF_A_SCHEMA:
-                continue
-            if argument in ("messages", "query") and value == [] or "nested" in str(value)[:9]:
                 continue
             assert wrong(openapi, schema, value), f"{argument} may be {value!r}"
 

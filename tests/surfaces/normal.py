@@ -37,15 +37,18 @@ class Normal:
             if key == "actor" and value.startswith("mcp "):  # the log says which host it was
                 return "user"
             if key == "fingerprint":  # of a secret it is keyed, and the key is the store's own
-                return self._names.setdefault(value, f"fingerprint_{len(self._names)}")
+                return self._name_of(value, "fingerprint_")
             named = _ID.sub(self._name, value)
             return _CURSOR.sub("<place>", _STAMP.sub(_said, named))
         return round(value, 4) if isinstance(value, float) else value
 
     def _name(self, found: re.Match[str]) -> str:
+        return self._name_of(found[0], found[1])
+
+    def _name_of(self, value: str, sort: str) -> str:
         if not self._numbered:
-            return found[1]
-        return self._names.setdefault(found[0], f"{found[1]}{len(self._names)}")
+            return sort
+        return self._names.setdefault(value, f"{sort}{len(self._names)}")
 
 
 def _said(found: re.Match[str]) -> str:

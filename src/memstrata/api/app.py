@@ -97,6 +97,12 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
     return app
 
 
+_NAMED = {
+    404: ("NoSuchRoute", "nothing is here: verbs are called as POST /api/v1/VERB"),
+    405: ("MethodNotAllowed", "it is called in another way: the header Allow says how"),
+}
+
+
 async def _of_ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, MemstrataError)
     return problem_of(request, error)
@@ -109,5 +115,5 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _of_the_wire(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    name = {404: "NoSuchRoute", 405: "MethodNotAllowed"}.get(error.status_code, "BadRequest")
-    return problem(request, error.status_code, name, str(error.detail), error.headers)
+    name, detail = _NAMED.get(error.status_code, ("BadRequest", str(error.detail)))
+    return problem(request, error.status_code, name, detail, error.headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any, NoReturn, cast
 
@@ -33,11 +34,16 @@ async def arguments_of(request: Request) -> dict[str, Any]:
         return {}
     check_type(request, "application/json")
     try:
-        body = json.loads(raw, parse_constant=_no_number)
+        body = json.loads(
+            raw.decode("utf-8"),  # of bytes it would guess
+            parse_constant=_no_number,
+            parse_float=_finite,
+            object_pairs_hook=_each_once,
+        )
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
-        raise _no_json("the body is no JSON in UTF-8") from None
+        raise _no_json("the body is no JSON in UTF-8, or names one key twice") from None
     if raw.count(b"{") + raw.count(b"[") > _DEEPEST and _is_deep(body):
         raise _too_deep()
     if not isinstance(body, dict):
@@ -66,6 +72,21 @@ def _too_deep() -> Refused:
 
 def _no_json(detail: str) -> Refused:
     return Refused(400, "BadRequest", detail)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose keys is there twice: who checks one must not miss the other."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _no_number(name: str) -> NoReturn:

@@ -19,7 +19,7 @@ from memstrata.memory.owners import AsyncOwners
 from memstrata.records import Scope
 from memstrata.verbs import call, handle_of
 
-__all__ = ["ANSWERS", "Caller", "DetailRoute", "body", "unsupported"]
+__all__ = ["ANSWERS", "Caller", "DetailRoute", "body", "query", "unsupported"]
 
 _DETAIL: dict[str, Any] = {
     "type": "object",
@@ -42,6 +42,10 @@ _JSON: Mapping[str, dict[str, Any]] = {
     "texts": {"type": "array", "items": {"type": "string"}},
     "whole": {"type": "integer", "minimum": 1, "maximum": 1000},
     "share": {"type": "number", "minimum": 0, "maximum": 1},
+    "type": {
+        "enum": ["all", "episodic", "semantic", "procedural", "resource", "knowledge", "core"]
+    },
+    "method": {"enum": ["hybrid", "embedding", "bm25", "string_match"]},
     "moment": {"type": ["string", "number"]},
     "any": {},
 }
@@ -88,6 +92,15 @@ def body(example: Mapping[str, Any], **options: str) -> dict[str, Any]:
     }
     content = {"application/json": {"schema": schema}}
     return {"requestBody": {"required": True, "content": content}}
+
+
+def query(**options: str) -> dict[str, Any]:
+    """What OpenAPI says of an address: its options, each by a word of `_JSON`."""
+    parameters = [
+        {"name": name, "in": "query", "required": False, "schema": _JSON[word]}
+        for name, word in options.items()
+    ]
+    return {"parameters": parameters}
 
 
 @dataclass(frozen=True, slots=True)

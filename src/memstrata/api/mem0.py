@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from memstrata.api import mem0_calls as calls
 from memstrata.api.body import arguments_of
-from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, unsupported
+from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, query, unsupported
 from memstrata.api.mem0_shapes import shown
 from memstrata.api.memories import find
 from memstrata.errors import InvalidInput
@@ -66,6 +66,8 @@ _TO_CHANGE = body(
     timestamp="moment",
     expiration_date="any",
 )
+_IN_ADDRESS = query(user_id="text", agent_id="text", app_id="text", run_id="text", filters="text")
+_PAGES = query(user_id="text", agent_id="text", run_id="text", page="whole", page_size="whole")
 _MANY = body({"memories": [{"memory_id": "msg_0", "text": "new"}]}, memories="objects")
 _PROJECT = ("org_id", "project_id")
 _NONE: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -202,7 +204,11 @@ def _add_older(router: APIRouter, memory: AsyncMemory) -> None:
             openapi_extra=_TO_SEARCH,
         )
     router.add_api_route(
-        "/v1/memories/", listing_before, methods=["GET"], operation_id="mem0_list_v1"
+        "/v1/memories/",
+        listing_before,
+        methods=["GET"],
+        operation_id="mem0_list_v1",
+        openapi_extra=_PAGES,
     )
     router.add_api_route(
         "/v2/memories/",
@@ -252,7 +258,7 @@ def _add_one(router: APIRouter, memory: AsyncMemory) -> None:
 
 
 def _add_many(router: APIRouter, memory: AsyncMemory) -> None:
-    @router.delete("/v1/memories/", operation_id="mem0_delete_all")
+    @router.delete("/v1/memories/", operation_id="mem0_delete_all", openapi_extra=_IN_ADDRESS)
     async def delete_all(request: Request) -> Response:
         """Erase all memories of an owner, for good; without one it is refused."""
         caller = await Caller.of(request, memory)

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from memstrata.api import mirix_calls as calls
 from memstrata.api.body import arguments_of
-from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, unsupported
+from memstrata.api.compat import ANSWERS, Caller, DetailRoute, body, query, unsupported
 from memstrata.api.mirix_shapes import AGENT, agent_of
 from memstrata.errors import NotFound
 from memstrata.memory import AsyncMemory
@@ -41,6 +41,21 @@ _TO_RETRIEVE = body(
     start_date="text",
     end_date="text",
 )
+_OF_A_TOPIC = query(user_id="text", topic="text", limit="whole", filter_tags="text")
+_SEARCHED = {
+    "query": "text",
+    "memory_type": "type",
+    "search_field": "text",
+    "search_method": "method",
+    "limit": "whole",
+    "filter_tags": "text",
+    "similarity_threshold": "share",
+    "start_date": "text",
+    "end_date": "text",
+}
+_TO_SEARCH = query(user_id="text", **_SEARCHED)
+_OVER_ALL = query(**_SEARCHED)
+_OF_A_TYPE = query(user_id="text", memory_type="type", limit="whole")
 _NONE: Mapping[str, str] = {
     "/agents": "the meta agent is there by itself, and is all there is",
     "/agents/{rest:path}": "agents are not made or changed here",
@@ -126,25 +141,29 @@ def _add_reading(router: APIRouter, memory: AsyncMemory) -> None:
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.conversation(caller, await arguments_of(request)))
 
-    @router.get("/memory/retrieve/topic", operation_id="mirix_retrieve_topic")
+    @router.get(
+        "/memory/retrieve/topic", operation_id="mirix_retrieve_topic", openapi_extra=_OF_A_TOPIC
+    )
     async def topic(request: Request) -> Response:
         """What is remembered of a topic, by kind."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.topic(caller, _query(request)))
 
-    @router.get("/memory/search", operation_id="mirix_search")
+    @router.get("/memory/search", operation_id="mirix_search", openapi_extra=_TO_SEARCH)
     async def search(request: Request) -> Response:
         """A flat list of what is found, the best first."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.search(caller, _query(request)))
 
-    @router.get("/memory/search_all_users", operation_id="mirix_search_all_users")
+    @router.get(
+        "/memory/search_all_users", operation_id="mirix_search_all_users", openapi_extra=_OVER_ALL
+    )
     async def search_all(request: Request) -> Response:
         """The same over all users; for keys with the permission admin."""
         caller = await Caller.of(request, memory)
         return JSONResponse(await calls.search_all(caller, _query(request)))
 
-    @router.get("/memory/components", operation_id="mirix_components")
+    @router.get("/memory/components", operation_id="mirix_components", openapi_extra=_OF_A_TYPE)
     async def components(request: Request) -> Response:
         """All that is remembered of a user, by kind."""
         caller = await Caller.of(request, memory)

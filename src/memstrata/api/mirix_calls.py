@@ -17,8 +17,9 @@ from memstrata.api.mirix_shapes import (
     name_of,
     turn_of,
 )
+from memstrata.arguments import check_choice
 from memstrata.errors import InvalidInput
-from memstrata.records import Context, Results, Scope
+from memstrata.records import Context, Method, Results, Scope
 
 __all__ = ["add", "clear", "components", "conversation", "search", "search_all", "topic", "user"]
 
@@ -33,6 +34,8 @@ _SEARCH = ("user_id", "query", "memory_type", "search_field", "search_method", "
            "filter_tags", "similarity_threshold", "start_date", "end_date",
            "include_core_memory")  # fmt: skip
 _MOST = 1000
+_SHARE = 6
+"""How many times the limit of one kind a search for all of them looks at."""
 
 
 def _options(given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -258,8 +261,13 @@ class _Look:
             found += await self._search(query, strata=["messages"], **options)
         return sorted(found, key=lambda each: -(each.score or 0.0))[: self._limit]
 
+    async def any(self, query: str, **options: Any) -> list[Memory]:
+        """The best of all kinds in one search: of each kind what is among them."""
+        return await self._search(query, limit=_SHARE * self._limit, **options)
+
     async def _search(self, query: str, **options: Any) -> list[Memory]:
         distance = options.pop("distance", None)
+        wanted = 2 * self._limit if "strata" in options else self._limit
         filters: dict[str, Any] = options.pop("filters", {})
         if self._within is not None:
             filters = {**filters, "id": {"in": [each.key for each in self._within]}}
@@ -267,7 +275,7 @@ class _Look:
             "search",
             self._scope,
             query=query,
-            limit=2 * self._limit if "strata" in options else self._limit,
+            limit=options.pop("limit", wanted),
             filters=filters or None,
             **options,
         )
@@ -306,10 +314,13 @@ async def _searched(
         within = await every(caller, scope, high=len(kinds) == 1) if tags or blank else []
         chosen = [each for each in within if _tagged(each, tags)]
         look = _Look(caller, scope, chosen if tags else None, limit)
+        # Over all users each is searched once, which finds the best whatever their kind.
+        once = named and len(kinds) > 1 and not blank
+        there = await look.any(query, **how) if once else chosen
         for kind in kinds:
             dates = window if kind == _TOLD else {}
-            if blank:
-                best[kind] += [each for each in _of_kind(chosen, kind) if _inside(each, dates)]
+            if blank or once:
+                best[kind] += [each for each in _of_kind(there, kind) if _inside(each, dates)]
             else:
                 best[kind] += await look.best(kind, query, **how, **dates)
     ranked = _ranked(best, limit, blank=blank)
@@ -348,7 +359,7 @@ def _method(asked: Mapping[str, Any], kinds: list[str]) -> dict[str, Any]:
     """How to search, as our verb takes it."""
     found: dict[str, Any] = {}
     if method := asked.get("search_method"):
-        found["method"] = method
+        found["method"] = check_choice("search_method", method, Method)
     field = asked.get("search_field", "null")
     if len(kinds) == 1 and field not in ("null", ""):
         if field not in FIELDS[kinds[0]]:

@@ -145,6 +145,8 @@ def _killed(folder: Path, embedder: str, load: Load) -> Figures:
         lost = _lost(again, done["acknowledged"])
     with memstrata.open(path, embedder="none", llm="none") as memory:
         problems = memory.verify()
+    if not done["acknowledged"]:
+        raise StoreUnavailable("nothing was acknowledged before the kill: measure for longer")
     return {"acknowledged": len(done["acknowledged"]), "lost": lost, "problems": problems}
 
 

@@ -34,7 +34,7 @@ from memstrata.store.apply import SecretKnown
 from memstrata.store.ports import Appended, NewBatch
 from memstrata.turns import as_list
 
-__all__ = ["Request", "add", "appended", "retry", "settle", "wait_for"]
+__all__ = ["Request", "add", "appended", "in_background", "retry", "settle", "wait_for"]
 
 _POLL = (0.002, 0.1)
 _MOVES = 0.05
