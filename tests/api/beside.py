@@ -57,12 +57,12 @@ class Beside:
 
 
 @contextmanager
-def beside(folder: Path, older: str | None = None) -> Generator[Beside]:
-    """All of it, in a folder."""
+def beside(folder: Path, older: str | None = None, **given: Any) -> Generator[Beside]:
+    """All of it, in a folder; the server's store is opened with what is given."""
     file = folder / "memory.db"
     with (
         working(folder, older) as worker,
         memstrata.open(str(file), embedder="fake") as memory,
-        serving(str(file), embedder="fake") as url,
+        serving(str(file), embedder="fake", **given) as url,
     ):
         yield Beside(url, file, memory, worker, {})

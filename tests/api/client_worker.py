@@ -12,6 +12,7 @@ import inspect
 import json
 import logging
 import os
+import socket
 import sys
 from typing import Any
 
@@ -27,6 +28,19 @@ _CLIENTS = {
     "AsyncMemoryClient": mem0.AsyncMemoryClient,
     "MirixClient": MirixClient,
 }
+
+
+_connect = socket.socket.connect
+
+
+def connect(self: socket.socket, address: Any) -> None:
+    """Nothing leaves the machine."""
+    if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1"):
+        raise OSError(f"{address} is elsewhere")
+    _connect(self, address)
+
+
+socket.socket.connect = connect  # type: ignore[method-assign]
 
 
 def plain(value: Any) -> Any:

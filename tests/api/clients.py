@@ -21,7 +21,7 @@ __all__ = ["OLDER", "Client", "ClientError", "Worker", "working"]
 _PACKAGES = ("mem0ai==2.2.1", "mirix==0.1.7")
 OLDER = ("0.1.118", "1.0.11")
 """Releases of mem0ai that call routes which newer ones do not."""
-_FOLDER = user_cache_path("memstrata") / "tests" / "clients-1"
+_FOLDER = user_cache_path("memstrata") / "tests" / "clients"
 _WORKER = Path(__file__).with_name("client_worker.py")
 
 
@@ -103,13 +103,13 @@ def working(home: Path, older: str | None = None) -> Generator[Worker]:
 def _environment() -> Path:
     """Its interpreter; made once and kept, 230 MB. Where that cannot be, the test is skipped."""
     python = _FOLDER / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    made = _FOLDER / "made"
+    made, wanted = _FOLDER / "made", " ".join([*_PACKAGES, *OLDER])
     _FOLDER.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(_FOLDER.with_suffix(".lock")):
-        if made.exists():
+        if made.exists() and made.read_text() == wanted:
             return python
         try:
-            venv.create(_FOLDER, with_pip=True, clear=True)
+            venv.create(_FOLDER, with_pip=True, clear=True, symlinks=os.name != "nt")
             _pip(python, *_PACKAGES)
             for version in OLDER:
                 # What it needs is what the newer one needs.
@@ -118,7 +118,7 @@ def _environment() -> Path:
             if os.environ.get("CI"):
                 raise
             pytest.skip(f"no environment with {' and '.join(_PACKAGES)}: {error.stderr[-300:]}")
-        made.touch()
+        made.write_text(wanted)
     return python
 
 

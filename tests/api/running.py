@@ -48,7 +48,7 @@ async def served(memory: AsyncMemory, **headers: str) -> AsyncGenerator[Server]:
     async with anyio.create_task_group() as group:
         group.start_soon(_serve, server, bound)
         with anyio.fail_after(20):
-            while not server.started:
+            while not server.started:  # noqa: ASYNC110 - it sets nothing else
                 await anyio.sleep(0.005)
         async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=20) as http:
             yield Server(url, app, http)

@@ -104,7 +104,7 @@ STORY = (
         caption="Shelf",
         entry_type="code",
         keep={"shelf": ("record_ids", 0)},
-    ),  # fmt: skip
+    ),
     call("vault.release", id="$shelf", reason="it is the number of a shelf"),
     Call("vault.rotate_key", {"reason": "yearly"}),
     call("set_user", timezone="Europe/Lisbon", locale="pt-PT"),

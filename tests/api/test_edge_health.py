@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import anyio
+import apsw
 import pytest
 from api.edge_client import asking, problem, service
 
+import memstrata
+from memstrata.api import make_app
 from memstrata.store.running import _limiter
 
 pytestmark = pytest.mark.anyio
@@ -78,11 +84,24 @@ async def test_figures_are_for_operators() -> None:
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-async def test_batches_of_all_tenants_are_counted() -> None:
-    async with service() as one:
-        await one.memory.add("The plums are ripe.", user_id="ana", infer=False, wait=True)
-        figures = await one.figures()
-        assert figures['memstrata_batches{state="waiting"}'] == 0
+async def test_batches_of_all_tenants_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    async with await memstrata.open_async(path, embedder="none") as memory:
+        for tenant, user in (("default", "ana"), ("default", "ben"), ("acme", "ana")):
+            await memory.for_tenant(tenant).add("The plums are ripe.", user_id=user)
+        with closing(apsw.Connection(str(path))) as file:
+            states = [row[0] for row in file.execute("SELECT state FROM batches")]
+            assert states == ["done"] * 3
+            file.execute("UPDATE batches SET state = 'failed' WHERE scope < 3")
+            file.execute(
+                "UPDATE batches SET state = 'pending', lease_until = ?, lease_owner = 'another' "
+                "WHERE scope = 3",
+                (2**60,),
+            )
+        async with asking(make_app(memory)) as client:
+            text = (await client.get("/metrics")).text
+    assert 'memstrata_batches{state="waiting"} 1.0' in text
+    assert 'memstrata_batches{state="failed"} 2.0' in text
 
 
 async def test_answers_are_for_nobodys_cache_and_no_page() -> None:

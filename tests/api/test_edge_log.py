@@ -224,6 +224,24 @@ async def test_figures(log: Log) -> None:
     assert figures["process_resident_memory_bytes"] > 1e6
 
 
+async def test_agents_are_counted_and_asked_for_a_key_like_all(log: Log) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"zebra": "Lisbon"}}
+    async with service() as one, asking(one.app, "192.0.2.1") as far:
+        async with one.app.router.lifespan_context(one.app):
+            both = {"Accept": "application/json, text/event-stream"}
+            answer = await one.client.post("/mcp", json=asked, headers=both)
+            assert answer.status_code == 200, answer.text
+            problem(await far.post("/mcp", json=asked, headers=both), 403, "Forbidden")
+            large = await one.client.post("/mcp", content=b"x" * 11_000_000, headers=both)
+            problem(large, 413, "BodyTooLarge")
+        figures = await one.figures()
+    name = "memstrata_http_requests_total"
+    assert figures[f'{name}{{method="POST",route="/mcp",status="2xx"}}'] == 1
+    assert figures[f'{name}{{method="POST",route="/mcp",status="4xx"}}'] == 2
+    assert [row["route"] for row in log.requests()][:2] == ["/mcp", "/mcp"]
+    assert "zebra" not in log.stream.getvalue() and "Lisbon" not in log.stream.getvalue()
+
+
 async def test_the_framework_traces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")

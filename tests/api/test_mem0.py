@@ -148,6 +148,17 @@ def test_a_delete_leaves_what_others_rest_on(here: Beside, mem0: Client) -> None
     assert stored(here, "finn") == 0
 
 
+def test_what_has_ended_is_listed_where_that_is_asked(mem0: Client) -> None:
+    mem0.add("I live in Lisbon.", user_id="zoe")
+    changed = mem0.add("I moved to Porto.", user_id="zoe")["results"]
+    assert {"ADD", "DELETE"} == {each["event"] for each in changed}
+    (ended,) = [each["id"] for each in changed if each["event"] == "DELETE"]
+    assert ended not in {each["id"] for each in mem0.get_all(**of("zoe"))["results"]}
+    everything = mem0.get_all(latest_only=False, **of("zoe"))["results"]
+    assert ended in {each["id"] for each in everything}
+    assert mem0.get(ended)["memory"].startswith("user lives in Lisbon")
+
+
 def test_linked_memories_go_where_that_is_asked(here: Beside, mem0: Client) -> None:
     for user in ("gus", "hal"):
         mem0.add("I live in Lisbon.", user_id=user)

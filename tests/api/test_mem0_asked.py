@@ -11,6 +11,8 @@ from api.beside import Beside, beside
 from api.clients import OLDER, Client, ClientError
 
 import memstrata
+from memstrata.errors import ModelFailed
+from memstrata.models.fake import FakeChat
 
 DAY = 86_400
 START = 1_767_225_600  # 2026-01-01, UTC
@@ -265,6 +267,10 @@ def test_a_bound_key_reaches_its_user_alone(here: Beside, mem0: Client) -> None:
     assert mem0.get(other)["memory"] == "pizza of another"
     everybody = ria.get_all(filters={"user_id": "*"})["results"]
     assert {each["user_id"] for each in everybody} == {"ria"}
+    with pytest.raises(ClientError, match="say whose"):
+        ria.delete_all()
+    assert ria.delete_all(user_id="ria")["deleted"] == 2
+    assert ria.get_all(filters={"user_id": "ria"})["count"] == 0
 
 
 def test_a_key_does_what_it_may(here: Beside, mem0: Client) -> None:
@@ -301,6 +307,24 @@ def test_another_tenant_s_id_is_no_id(here: Beside, mem0: Client) -> None:
         "theirs"
     ]
     assert mem0.get(id)["memory"] == "pizza of another"
+
+
+# Models that fail
+
+
+def test_a_model_that_fails_is_not_silent(tmp_path_factory: pytest.TempPathFactory) -> None:
+    down = FakeChat(otherwise=ModelFailed("the endpoint is down"))
+    with beside(tmp_path_factory.mktemp("down"), llm=down) as here:
+        mem0, mirix = here.mem0(), here.mirix()
+        added = mem0.add("I live in Porto.", user_id="ana")
+        assert added["status"] == "FAILED" and "the endpoint is down" in added["message"]
+        (id,) = [each["id"] for each in added["results"]]
+        assert "Porto" in mem0.get(id)["memory"]  # rules stand in until a model answers
+        said = [{"role": "user", "content": [{"type": "text", "text": "I live in Faro."}]}]
+        told = mirix.add(said, user_id="bo", async_add=False)
+        assert (told["success"], told["status"], told["message_count"]) == (False, "failed", 1)
+        assert "the endpoint is down" in told["message"]
+        assert mirix.search(user_id="bo", query="Faro")["count"] == 1
 
 
 # Clients of earlier years

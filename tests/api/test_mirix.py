@@ -111,6 +111,9 @@ def test_memories_for_a_conversation(mirix: Client) -> None:
     assert silent["topics"] is None
     assert silent["memories"]["episodic"]["relevant"] == []
     assert silent["memories"]["episodic"]["recent"]
+    assert "list of turns" in refused(
+        mirix.retrieve_with_conversation, user_id="cai", messages="beehives?"
+    )
     stranger = mirix.retrieve_with_conversation(user_id="dan", messages=said("beehives?"))
     assert "beehives" not in str(stranger["memories"])
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-
 from contract.conftest import Open
+
 from memstrata import AsyncMemory
 from memstrata.records import Change
 

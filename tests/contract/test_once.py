@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
-
 from contract.conftest import Open
+
 from memstrata import AsyncMemory, Conflict, Receipt
 
 pytestmark = pytest.mark.anyio
@@ -149,10 +149,14 @@ async def test_keys_of_others_are_others(memory: AsyncMemory) -> None:
         assert len(await memory.list(**scope)) == 1
 
 
+def stored_bytes(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.rglob("store.db*"))
+
+
 async def test_two_secrets_are_two_calls_and_neither_is_in_the_file(
     open_store: Open, tmp_path: Path
 ) -> None:
-    """What a call is known by is made with the vault's key, so that nobody can find it by trying."""
+    """What a call is known by is made with the vault's key: nobody can find it by trying."""
     memory = await open_store()
     first = await memory.vault.put("quince-40", caption="Gate", **once())
     with pytest.raises(Conflict):
@@ -164,8 +168,8 @@ async def test_two_secrets_are_two_calls_and_neither_is_in_the_file(
     with pytest.raises(Conflict):
         other = said.replace("4711", "4712")
         await memory.create({**MILL, "summary": other}, **once("k2"))
-    for file in tmp_path.rglob("store.db*"):
-        assert b"4711" not in file.read_bytes() and b"quince" not in file.read_bytes()
+    stored = stored_bytes(tmp_path)
+    assert b"4711" not in stored and b"quince" not in stored
 
 
 async def test_what_was_forgotten_does_not_come_back_by_a_repeat(memory: AsyncMemory) -> None:
@@ -183,7 +187,7 @@ async def test_what_was_forgotten_does_not_come_back_by_a_repeat(memory: AsyncMe
 
 
 async def test_an_erasure_takes_the_digest_of_what_wrote_a_part_of_it(memory: AsyncMemory) -> None:
-    """The record that was ended by it stays, and with it the batch; not what the call is known by."""
+    """The record that it ended stays, and with it the batch; not what the call is known by."""
     fact = {"kind": "semantic", "name": "Ivo lives here", "subject": "Ivo", "attribute": "lives in"}
     old = await memory.create({**fact, "value": "Oldmill", "valid_from": "2020-01-01"}, **IVO)
     new = await memory.update(

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from memstrata.api.caller import grant_of
 from memstrata.api.metrics import MEDIA_TYPE, Metrics
+from memstrata.api.problems import MEDIA_TYPE as PROBLEM
 from memstrata.api.problems import Refused
 from memstrata.errors import MemstrataError, PermissionDenied
 from memstrata.memory import AsyncMemory
@@ -17,6 +18,13 @@ from memstrata.memory.pulse import Pulse
 
 __all__ = ["health_routes"]
 
+_PROBLEM = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_NOT_FOR = {
+    401: "There is no key, or it is not in force",
+    403: "The key is not of an operator",
+    429: "Too many requests",
+    503: "The store does not answer",
+}
 _PATIENCE = 2.0
 """Seconds in which the store answers a read that is ready for more."""
 
@@ -26,14 +34,19 @@ def health_routes(memory: AsyncMemory, metrics: Metrics) -> APIRouter:
     router = APIRouter(tags=["health"])
     pulse = _Probe(memory)
 
-    @router.get("/healthz", operation_id="healthz")
+    @router.get("/healthz", operation_id="healthz", summary="Whether the process lives")
     async def healthz() -> dict[str, str]:
-        """Whether the process lives; it needs no key."""
+        """It needs no key."""
         return {"status": "ok"}
 
-    @router.get("/readyz", operation_id="readyz")
+    @router.get(
+        "/readyz",
+        operation_id="readyz",
+        summary="Whether the store answers",
+        responses={503: {"description": "It does not, or the end is near", "content": _PROBLEM}},
+    )
     async def readyz(request: Request) -> dict[str, str]:
-        """Whether the store answers; it needs no key. 503 where it does not, or the end is near."""
+        """It needs no key."""
         stopping = getattr(request.app.state, "stopping", None)
         if stopping is not None and stopping.is_set():
             raise _not_ready("the server is about to end")
@@ -43,9 +56,21 @@ def health_routes(memory: AsyncMemory, metrics: Metrics) -> APIRouter:
     for path, endpoint in (("/healthz", healthz), ("/readyz", readyz)):
         router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
 
-    @router.get("/metrics", operation_id="metrics", response_class=Response)
+    @router.get(
+        "/metrics",
+        operation_id="metrics",
+        summary="Figures for Prometheus",
+        response_class=Response,
+        responses={
+            200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+            **{
+                status: {"description": why, "content": _PROBLEM}
+                for status, why in _NOT_FOR.items()
+            },
+        },
+    )
     async def figures(request: Request) -> Response:
-        """Figures for Prometheus, of all tenants together.
+        """They are of all tenants together.
 
         With keys it needs one with `admin`, of the server's own tenant and bound to nobody.
         """

@@ -10,7 +10,7 @@ import ast
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -70,6 +70,8 @@ _IN_ADDRESS = query(user_id="text", agent_id="text", app_id="text", run_id="text
 _PAGES = query(user_id="text", agent_id="text", run_id="text", page="whole", page_size="whole")
 _MANY = body({"memories": [{"memory_id": "msg_0", "text": "new"}]}, memories="objects")
 _PROJECT = ("org_id", "project_id")
+_MOST = 1000
+"""Memories in one batch."""
 _NONE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "/v1/exports/": (("POST",), "export with `memstrata dump`"),
     "/v1/exports/get/": (("POST",), "export with `memstrata dump`"),
@@ -285,14 +287,16 @@ def _add_many(router: APIRouter, memory: AsyncMemory) -> None:
 
 
 async def _items(request: Request) -> list[dict[str, Any]]:
-    given: Any = (await arguments_of(request)).get("memories")
-    good = isinstance(given, list) and 0 < len(given) <= 1000  # pyright: ignore[reportUnknownArgumentType]
-    if not good or not all(
-        isinstance(each, dict) and isinstance(each.get("memory_id"), str)  # pyright: ignore[reportUnknownMemberType]
-        for each in given  # pyright: ignore[reportUnknownVariableType]
-    ):
-        raise InvalidInput("memories is a list of 1 to 1000 objects, each with a memory_id")
-    return given  # pyright: ignore[reportUnknownVariableType]
+    given = (await arguments_of(request)).get("memories")
+    items = cast("list[Any]", given) if isinstance(given, list) else []
+    if not 0 < len(items) <= _MOST or not all(_is_named(each) for each in items):
+        raise InvalidInput(f"memories is a list of 1 to {_MOST} objects, each with a memory_id")
+    return items
+
+
+def _is_named(item: Any) -> bool:
+    named = cast("dict[str, Any]", item).get("memory_id") if isinstance(item, dict) else None
+    return isinstance(named, str)
 
 
 def _add_owners(router: APIRouter, memory: AsyncMemory) -> None:

@@ -20,6 +20,7 @@ from memstrata.api.mirix_shapes import (
 from memstrata.arguments import check_choice
 from memstrata.errors import InvalidInput
 from memstrata.records import Context, Method, Results, Scope
+from memstrata.text.clean import shorten
 
 __all__ = ["add", "clear", "components", "conversation", "search", "search_all", "topic", "user"]
 
@@ -165,7 +166,7 @@ async def conversation(caller: Caller, given: Mapping[str, Any]) -> dict[str, An
     expression: str | None = None
     if query:
         context: Context = await caller.do("context", scope, query=messages)
-        topics = "; ".join(context.topics) or query
+        topics = "; ".join(context.topics) or shorten(query, 200)
         expression = context.window.text if context.window else None
     window = _window(asked)
     memories = await _retrieved(caller, scope, asked, query, window)
@@ -188,8 +189,9 @@ async def topic(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _last_words(messages: object) -> str:
     """The text of the last turn that has any."""
-    turns = cast("list[Any]", messages) if isinstance(messages, list) else []
-    for turn in reversed(turns):
+    if not isinstance(messages, list):
+        raise InvalidInput("messages is a list of turns, each with role and content")
+    for turn in reversed(cast("list[Any]", messages)):
         content: Any = cast("dict[str, Any]", turn).get("content") if isinstance(turn, dict) else ""
         parts = cast("list[Any]", content) if isinstance(content, list) else [{"text": content}]
         texts = [

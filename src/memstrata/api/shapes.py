@@ -136,9 +136,10 @@ def argument_schema(verb: Verb, name: str) -> Schema:
         schema = _or_null(special)
     else:
         schema = copy.deepcopy(special)
-    default = parameter.default
+    default: Any = parameter.default
     if default not in (parameter.empty, None, ()):
-        schema = {**schema, "default": list(default) if isinstance(default, tuple) else default}
+        plain = list(cast("tuple[str, ...]", default)) if isinstance(default, tuple) else default
+        schema = {**schema, "default": plain}
     return schema
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from memstrata.cli import render
 from memstrata.cli.call import Call, zone_of
+from memstrata.cli.output import write
 from memstrata.cli.reading import filters
 from memstrata.cli.recall import Filters, Kind, Limit, Session, Since, Until
 
@@ -186,7 +186,9 @@ def changes(
         while True:
             page = await memory.changes(limit=limit, cursor=place)
             for change in page:
-                call.show(change, functools.partial(render.log_line, change, zone))
+                # A line each, in JSON too, so that what reads them knows where one ends.
+                as_json = call.options.json
+                write(change.model_dump_json() if as_json else render.log_line(change, zone))
                 place = change.cursor
             if not page.items:
                 await anyio.sleep(_PAUSE)

@@ -55,6 +55,10 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=0, help="Requests a second for one key; 0: no limit.")
     ] = 100,
+    reveal: Annotated[
+        bool,
+        typer.Option("--reveal", help="Let agents (MCP) read secrets out of the vault, on record."),
+    ] = False,
     grace: Annotated[
         int, typer.Option(min=0, help="Seconds for requests under way when it is asked to end.")
     ] = 30,
@@ -75,6 +79,7 @@ def serve(
             max_load=_size("--max-load", max_load),
             max_requests=max_requests,
             rate=rate,
+            reveal=reveal,
         ),
         grace=grace,
         log_level=log_level.value,
