@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, get_args
@@ -15,10 +15,12 @@ from memstrata.text.clean import clean_text
 from memstrata.text.secrets import names_secret
 
 __all__ = [
+    "DEEPEST",
     "Once",
     "Signature",
     "check_choice",
     "check_choices",
+    "check_depth",
     "check_flag",
     "check_id",
     "check_json_object",
@@ -31,6 +33,7 @@ __all__ = [
     "check_texts",
     "check_version",
     "check_words",
+    "is_deep",
     "moment",
     "signed",
 ]
@@ -40,6 +43,7 @@ T = TypeVar("T")
 LONGEST = 512
 LONGEST_WORDS = 4096
 MOST = 10_000
+DEEPEST = 100
 
 
 class Once(NamedTuple):
@@ -190,7 +194,31 @@ def check_json_object(name: str, value: object) -> JsonObject:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{name} is a mapping, not {type(value).__name__}")
-    return dict(cast("Mapping[str, Any]", value))
+    given = dict(cast("Mapping[str, Any]", value))
+    check_depth(name, given)
+    return given
+
+
+def check_depth(name: str, value: object) -> None:
+    """`InvalidInput` for mappings and lists too deep in each other: a stack goes through them."""
+    if is_deep(value):
+        raise InvalidInput(f"{name} is nested more than {DEEPEST} deep: flatten it")
+
+
+def is_deep(value: object) -> bool:
+    """Whether mappings and lists stand in each other on more than `DEEPEST` levels."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Iterable[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def moment(name: str, value: object, zone: tzinfo) -> datetime | None:

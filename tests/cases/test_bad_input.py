@@ -63,8 +63,14 @@ NO_MESSAGES = (
 
 def nested(depth: int) -> dict[str, Any]:
     """A filter with so many others around it."""
-    return {"not": nested(depth - 1)} if depth else {"kind": "core"}
+    found: dict[str, Any] = {"kind": "core"}
+    for _ in range(depth):
+        found = {"not": found}
+    return found
 
+
+DEEP = {"not": nested(300)}
+"""Deeper than what goes through it has a stack for."""
 
 NO_FILTERS = (
     5, "x", [], [{"kind": "core"}], {"nonsense": 1}, {5: 5}, {"": 1}, {"kind": {"like": "x"}},
@@ -83,7 +89,12 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "agent_id": NO_ID,
     "session_id": NO_ID,
     "idempotency_key": NO_ID,
-    "messages": NO_MESSAGES,
+    "messages": (
+        *NO_MESSAGES,
+        {"content": "x", "metadata": DEEP},
+        {"content": [{"type": "image", "x": DEEP}]},
+        {"content": "x", "metadata": {"a": nested(5000)}},
+    ),
     "record": NO_RECORD,
     "managers": (5, {}, [5], ["dreams"], "semantic", [""]),
     "strategy": ("best", 5, "", ["single"], True),
@@ -107,7 +118,7 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "now": NO_TIME,
     "as_of": NO_TIME,
     "known_at": NO_TIME,
-    "metadata": ("x", 5, ["x"], [("a", 1)], True),
+    "metadata": ("x", 5, ["x"], [("a", 1)], True, DEEP, {"a": [[DEEP]]}),
     "tags": ("x", 5, [5], [None], [""], {"x": 1}),
     "trust": ("boss", 5, "", ["user"], True),
     "kinds": NO_CHOICES,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from typing import Any, NoReturn, cast
 
 from starlette.requests import Request
 
 from memstrata.api.problems import Refused
+from memstrata.arguments import DEEPEST, is_deep
 
 __all__ = ["arguments_of", "check_type"]
-
-_DEEPEST = 100
-"""Levels of lists and objects in each other; who walks through them has a stack of so many."""
 
 
 def check_type(request: Request, *wanted: str) -> None:
@@ -44,30 +41,15 @@ async def arguments_of(request: Request) -> dict[str, Any]:
         raise _too_deep() from None
     except ValueError:
         raise _no_json("the body is no JSON in UTF-8, or names one key twice") from None
-    if raw.count(b"{") + raw.count(b"[") > _DEEPEST and _is_deep(body):
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deep(body):
         raise _too_deep()
     if not isinstance(body, dict):
         raise _no_json('the body is a JSON object of arguments, such as {"user_id": "ana"}')
     return cast("dict[str, Any]", body)
 
 
-def _is_deep(body: object) -> bool:
-    level = [body]
-    for _ in range(_DEEPEST):
-        level = [child for each in level for child in _children(each)]
-        if not level:
-            return False
-    return True
-
-
-def _children(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
-
-
 def _too_deep() -> Refused:
-    return _no_json(f"the body is nested more than {_DEEPEST} deep: flatten it")
+    return _no_json(f"the body is nested more than {DEEPEST} deep: flatten it")
 
 
 def _no_json(detail: str) -> Refused:

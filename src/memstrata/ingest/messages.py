@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Protocol, cast
 
-from memstrata.arguments import moment
+from memstrata.arguments import check_depth, moment
 from memstrata.errors import InvalidInput
 from memstrata.passages import Limits, chunk
 from memstrata.records import JsonObject, Message, Skipped, Trust, micros
@@ -106,6 +106,8 @@ def _draft(
         turn = read_turn(given)
         stated = moment("occurred_at", turn.occurred_at, defaults.zone)
         raw, parts = split_content(turn)
+        check_depth("metadata", turn.metadata)
+        check_depth("content", parts)
     except InvalidInput as error:
         skipped.append(Skipped(index=index, reason=str(error)))
         return None

@@ -75,7 +75,11 @@ def _place(address: str) -> tuple[str, int]:
 def _listening(host: str, port: int) -> Generator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=1024)
+        # With its protocol named: asyncio else leaves Nagle's algorithm on.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
     except OSError as error:
         raise InvalidInput(f"nothing can listen at {host}, port {port}: {error}") from error
     with listener:
