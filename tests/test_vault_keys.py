@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstrata.errors import VaultUnavailable
-from memstrata.vault_keys import Sealed, bound_to, mark_of, open_keys
 from memstrata.records import Scope
+from memstrata.vault_keys import Sealed, bound_to, mark_of, open_keys
 
 HEX = "0f" * 32
 BASE = base64.b64encode(bytes.fromhex(HEX)).decode()

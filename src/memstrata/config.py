@@ -315,9 +315,14 @@ async def open_async(
     )
     if (server := _server(settings.url)) is not None:
         _none_given(
-            **asked, embedder=embedder, tenant=None if tenant == "default" else tenant, timezone=timezone, weights=weights,
-            grouping=grouping, vault_key=vault_key,
-        )  # fmt: skip
+            **asked,
+            embedder=embedder,
+            tenant=None if tenant == "default" else tenant,
+            timezone=timezone,
+            weights=weights,
+            grouping=grouping,
+            vault_key=vault_key,
+        )
         return await server(settings.url, api_key=settings.api_key, **options)
     weighed = _rules(weights, grouping)
     return await _open_here(settings, embedder, asked, tenant, weighed, options)

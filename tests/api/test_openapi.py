@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import httpx2
 import jsonschema
 import pytest
 from api.story import STORY, play
-from cases.test_bad_input import BAD, VALID, nested
+from cases.test_bad_input import BAD, VALID
 
 import memstrata
 from memstrata import errors
@@ -135,6 +135,19 @@ async def test_keys_and_headers_are_described(openapi: dict[str, Any]) -> None:
         assert headers == {"Memstrata-Actor", *(["Idempotency-Key"] if once else [])}
 
 
+def is_deep(value: Any) -> bool:
+    """Whether it is too deep to be asked about; how deep a value may be no schema says."""
+    level = [value]
+    for _ in range(20):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [item for each in inner if not isinstance(each, str) for item in _items(each)]
+    return bool(level)
+
+
+def _items(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Iterable) else []
+
+
 def is_json(value: Any) -> bool:
     """Whether a value can be sent."""
     if isinstance(value, float):
@@ -162,7 +175,6 @@ UNSEEN = [
     {"metadata.k": 2**70},
     {"metadata.k": {"lt": -(2**70)}},
     {"metadata.k": {"in": [2**70]}},
-    nested(30),
     "\u200b",
 ]
 """Values that only the verbs know to be wrong: in a time, and between fields."""
@@ -176,7 +188,12 @@ async def test_what_the_verbs_refuse_the_schema_refuses(openapi: dict[str, Any],
     assert wrong(openapi, body, spread) == []
     for argument, schema in body["properties"].items():
         for value in BAD.get(argument, ()):
-            if not is_json(value) or value in UNSEEN or (value is None and _may_be_null(schema)):
+            if (
+                is_deep(value)
+                or not is_json(value)
+                or value in UNSEEN
+                or (value is None and _may_be_null(schema))
+            ):
                 continue
             if isinstance(value, str) and argument in NOT_OF_A_SCHEMA:
                 continue

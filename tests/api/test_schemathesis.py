@@ -112,9 +112,17 @@ def _about_something(body: Any, there: dict[str, str], *, takes_user: bool) -> N
                 body[name] = there[names[number % len(names)]]
 
 
+_LAST = ("undo", "forget")
+"""They leave less for others to find."""
+
+
+def _order(verb: str) -> tuple[bool, str]:
+    return verb in _LAST, verb
+
+
 OPERATIONS = [
-    *(("POST", path_of(verb)) for verb in VERBS if verb not in NOT_TRIED),
     ("GET", f"{PREFIX}/whoami"),
+    *(("POST", path_of(verb)) for verb in sorted(VERBS.keys() - NOT_TRIED, key=_order)),
 ]
 
 

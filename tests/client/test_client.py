@@ -90,7 +90,7 @@ async def test_what_is_sent() -> None:
         ({"query": "x", "filters": {"kind": {1, 2}}}, "filters"),
         ({"query": object()}, "query"),
     ],
-    ids=str,
+    ids=["bytes", "nan", "set", "object"],
 )
 async def test_what_has_no_form_in_json_is_not_sent(given: dict[str, Any], named: str) -> None:
     with serving(WHO) as server:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from memstrata.errors import InvalidInput
 from memstrata.ingest.messages import EMPTY, Defaults, Prepared, prepare
-from memstrata.vault_keys import open_keys
 from memstrata.passages import Limits
 from memstrata.records import Scope
 from memstrata.safety.redact import Redactor
 from memstrata.store.append import overlaps
 from memstrata.turns import as_list, read_turn, split_content, texts_of
+from memstrata.vault_keys import open_keys
 
 NOW = datetime(2026, 5, 8, 9, 0, tzinfo=UTC)
 SOFIA = timezone(timedelta(hours=3))

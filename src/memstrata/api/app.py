@@ -83,8 +83,8 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> FastAPI:
         metrics=metrics,
         limits={path_of("load"): options.max_load},
     )
-    app.include_router(health_routes(memory, metrics))
     app.include_router(verb_routes(memory))
+    app.include_router(health_routes(memory, metrics))
     app.include_router(file_routes(memory))
     app.include_router(stream_routes(memory))
     app.router.routes.append(mcp_route(memory, mcp))

@@ -23,6 +23,8 @@ __all__ = ["PREFIX", "path_of", "verb_routes"]
 PREFIX = "/api/v1"
 _WITH_FILES = ("backup", "dump", "load")
 """Name a file. Two have routes in `files.py`; a backup is made where the store is."""
+_OFTEN = ("search", "context", "add")
+"""Routes are tried one after another: what is asked most comes first."""
 _TAGS = {"read": "read", "write": "write", "vault:reveal": "vault", "admin": "run"}
 
 
@@ -34,15 +36,15 @@ def path_of(name: str) -> str:
 def verb_routes(memory: AsyncMemory) -> APIRouter:
     """The routes of all verbs but those that move files."""
     router = APIRouter()
+    for name in dict.fromkeys((*_OFTEN, *VERBS)):
+        if name not in _WITH_FILES:
+            _add(router, VERBS[name], _endpoint(memory, VERBS[name]))
 
     @router.get(f"{PREFIX}/whoami", operation_id="whoami", tags=["run"])
     async def whoami(request: Request) -> Grant:
         """What the key of this request allows."""
         return await grant_of(request, memory)
 
-    for verb in VERBS.values():
-        if verb.name not in _WITH_FILES:
-            _add(router, verb, _endpoint(memory, verb))
     return router
 
 

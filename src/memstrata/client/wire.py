@@ -180,7 +180,7 @@ class Wire:
             return StoreUnavailable(f"the server at {self.url} gave no answer: {why}")
         return StoreUnavailable(
             f"the server at {self.url} gave no answer, and may have done what was asked: {why}; "
-            "an add with an idempotency_key can be sent again"
+            "with an idempotency_key a call can be sent again"
         )
 
 
