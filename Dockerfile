@@ -29,4 +29,5 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 8283, timeout=4); c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["memstrata"]
 # Beyond its own loopback, as what comes from outside the container does; it then wants keys.
-CMD ["serve", "--host", "0.0.0.0", "--port", "8283"]
+# What `load` is sent passes through /tmp, which is small.
+CMD ["serve", "--host", "0.0.0.0", "--port", "8283", "--max-load", "200M"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import anyio
@@ -121,6 +122,26 @@ async def test_waiting_ends_when_the_time_is_up(
     assert (batch.state, batch.finished_at) == ("running", None)
     await store.finish(lease, "done", None, now)
     assert (await memory.wait_for(receipt.batch_id, timeout=0.02, **IVO)).state == "done"
+
+
+async def test_who_has_little_time_is_not_kept_by_the_work_itself(open_store: Any) -> None:
+    """What a model is at cannot be broken off: it is left to the background."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeEmbedder):
+        def embed_passages(self, texts: Any) -> Any:
+            asked.set()
+            assert go_on.wait(30)
+            return super().embed_passages(texts)
+
+    memory: AsyncMemory = await open_store(model=Slow())
+    receipt = await memory.add("the key is under the mat", wait=False, **IVO)
+    with anyio.fail_after(20):
+        batch = await memory.wait_for(receipt.batch_id, timeout=0.02, **IVO)
+        assert batch.state in ("pending", "running")
+        await anyio.to_thread.run_sync(asked.wait)
+        go_on.set()
+        assert (await memory.wait_for(receipt.batch_id, timeout=20, **IVO)).state == "done"
 
 
 async def test_many_that_do_not_wait_are_all_worked_off(memory: AsyncMemory) -> None:

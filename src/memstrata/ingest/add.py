@@ -164,7 +164,7 @@ async def settle(runtime: Runtime, scope: Scope, receipt: Receipt) -> Receipt:
         return receipt
     try:
         owner = await _owner(runtime, scope, receipt.batch_id)
-        batch = await _see_through(runtime, owner, receipt.batch_id, None)
+        batch = await _see_through(runtime, owner, receipt.batch_id)
     except StoreUnavailable as error:
         reason = f"stored, and waits for its vectors: {error}"
         return receipt.model_copy(update={"state": "pending", "reason": reason})
@@ -194,22 +194,23 @@ async def _owner(runtime: Runtime, scope: Scope, batch_id: str) -> Scope:
     return Scope(tenant=scope.tenant, user_id=batch.user_id, agent_id=batch.agent_id)
 
 
-async def _see_through(
-    runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None
-) -> Batch:
+async def _see_through(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:
     """Work in the batch's scope until it has ended; another worker may be the one that ends it."""
     line = _line(runtime, scope)
     pause = _POLL[0]
-    with anyio.move_on_after(seconds):
-        while not await _has_ended(runtime, scope, batch_id):
-            if line.working and await line.moves_within(max(pause, _MOVES)):
-                continue
-            async with line.work():
-                await drain(runtime, scope, until=batch_id)
-            if await _has_ended(runtime, scope, batch_id):
-                break
-            await anyio.sleep(pause)
-            pause = min(pause * 2, _POLL[1])
+    while not await _has_ended(runtime, scope, batch_id):
+        if line.working and await line.moves_within(max(pause, _MOVES)):
+            continue
+        async with line.work():
+            await drain(runtime, scope, until=batch_id)
+        if await _has_ended(runtime, scope, batch_id):
+            break
+        await anyio.sleep(pause)
+        pause = min(pause * 2, _POLL[1])
+    return await _as_it_is(runtime, scope, batch_id)
+
+
+async def _as_it_is(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:
     batch = await runtime.store.get_batch(view_of(scope), batch_id)
     if batch is None:
         raise NotFound(f"batch {batch_id} was forgotten meanwhile")
@@ -267,7 +268,16 @@ _LINES: RunVar[_Lines] = RunVar("memstrata_lines")
 async def wait_for(runtime: Runtime, scope: Scope, batch_id: str, seconds: float | None) -> Batch:
     """The batch when it has ended, or as it is after `seconds`."""
     owner = await _owner(runtime, scope, batch_id)
-    return await _see_through(runtime, owner, batch_id, seconds)
+    if seconds is None:
+        return await _see_through(runtime, owner, batch_id)
+    # Work that is begun is not broken off, and so is left to others than who has little time.
+    pause = _POLL[0]
+    with anyio.move_on_after(seconds):
+        while not await _has_ended(runtime, owner, batch_id):
+            in_background(runtime)  # again and again: who has it now may die
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _POLL[1])
+    return await _as_it_is(runtime, owner, batch_id)
 
 
 async def retry(runtime: Runtime, scope: Scope, batch_id: str) -> Batch:
