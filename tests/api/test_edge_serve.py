@@ -248,6 +248,8 @@ def _refuses(url: str) -> bool:
         httpx2.get(f"{url}/healthz", timeout=5)
     except httpx2.ConnectError:
         return True
+    except httpx2.TransportError:
+        return False  # it was let in, and put out as the door was closed
     return False
 
 

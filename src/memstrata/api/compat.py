@@ -41,6 +41,8 @@ _JSON: Mapping[str, dict[str, Any]] = {
     "objects": {"type": "array", "items": {"type": "object"}},
     "texts": {"type": "array", "items": {"type": "string"}},
     "whole": {"type": "integer", "minimum": 1, "maximum": 1000},
+    "many": {"type": "integer", "minimum": 1, "maximum": 10_000},
+    "page": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
     "share": {"type": "number", "minimum": 0, "maximum": 1},
     "type": {
         "enum": ["all", "episodic", "semantic", "procedural", "resource", "knowledge", "core"]

@@ -67,7 +67,7 @@ _TO_CHANGE = body(
     expiration_date="any",
 )
 _IN_ADDRESS = query(user_id="text", agent_id="text", app_id="text", run_id="text", filters="text")
-_PAGES = query(user_id="text", agent_id="text", run_id="text", page="whole", page_size="whole")
+_PAGES = query(user_id="text", agent_id="text", run_id="text", page="page", page_size="many")
 _MANY = body({"memories": [{"memory_id": "msg_0", "text": "new"}]}, memories="objects")
 _PROJECT = ("org_id", "project_id")
 _MOST = 1000

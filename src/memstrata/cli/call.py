@@ -195,7 +195,9 @@ class Call:
             # The work has a task of its own, so that Ctrl-C lets a write under way end.
             async with (
                 await config.open_async(
-                    settings.url, embedder=embedder, tenant=self.options.tenant or "default"
+                    settings.url,
+                    embedder=embedder,
+                    tenant="default" if self.options.tenant is None else self.options.tenant,
                 ) as memory,
                 anyio.create_task_group() as group,
             ):

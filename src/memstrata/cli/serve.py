@@ -54,7 +54,7 @@ def serve(
     max_requests: Annotated[int, typer.Option(min=1, help="Requests answered at once.")] = 1000,
     rate: Annotated[
         float, typer.Option(min=0, help="Requests a second for one key; 0: no limit.")
-    ] = 100,
+    ] = 1000,
     reveal: Annotated[
         bool,
         typer.Option("--reveal", help="Let agents (MCP) read secrets out of the vault, on record."),
