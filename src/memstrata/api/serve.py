@@ -20,7 +20,7 @@ from typing import ClassVar, cast
 import anyio
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from memstrata.api.app import make_app
 from memstrata.api.caller import is_loopback
@@ -165,23 +165,37 @@ async def _keep_awake(pulse: Pulse) -> None:
         await anyio.sleep(_WAKE)
 
 
-class Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait for the first lines of a request for ever.
-
-    h11 because it reads no more than 64 KiB of them.
-    """
+class Protocol(HttpToolsProtocol):
+    """HTTP/1.1 whose first lines are bounded, in length and in time."""
 
     patience: ClassVar[float] = 30.0
     """Seconds in which they must have come."""
+    longest: ClassVar[int] = 2**16
+    """Bytes that they may have."""
 
     _late: asyncio.TimerHandle | None = None
+    _read = 0
+    """Bytes that have come of first lines that have not ended."""
+    _begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
 
+    def on_message_begin(self) -> None:
+        self._begun = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._begun, self._read = False, 0
+        super().on_headers_complete()
+
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._begun:
+            self._read += len(data)
+            if self._read > self.longest and not self.transport.is_closing():
+                self.send_400_response("The first lines of the request are too long.")
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:

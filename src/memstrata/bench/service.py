@@ -16,30 +16,28 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import anyio
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 import memstrata
 from memstrata.bench import machine, texts
+from memstrata.bench.service_child import USER
 from memstrata.errors import StoreUnavailable
-from memstrata.memory import AsyncMemory
-from memstrata.records import Results
 
 __all__ = ["Load", "run_service"]
 
 Figures = dict[str, Any]
+Child = subprocess.Popen[bytes]
 _START = 60.0
 """Seconds that a server may take to start or stop."""
 _COMMAND = "import sys; from memstrata.cli import main; sys.exit(main())"
-_USER = "bench-user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,46 +75,27 @@ def run_service(
 
 
 def _overhead(folder: Path, embedder: str, load: Load) -> Figures:
-    """A search in process and the same one over HTTP, in turn, on one file."""
+    """A search in process and the same one over HTTP, block by block, on one file."""
     path = folder / "overhead.db"
     facts = texts.facts(load.messages, seed=1)
     with memstrata.open(path, embedder=embedder, llm="none") as memory:
         for start in range(0, len(facts), 100):
             said = [fact.text for fact in facts[start : start + 100]]
-            memory.add(said, user_id=_USER, infer=False)
-    asked = texts.questions(facts, load.queries, seed=2)
-    with _serving(path, embedder, folder / "overhead.log") as url:
-        return anyio.run(_in_turn, path, embedder, url, asked)
-
-
-async def _in_turn(path: Path, embedder: str, url: str, asked: Sequence[str]) -> Figures:
-    here: list[float] = []
-    there: list[float] = []
-    added: list[float] = []
-    async with (
-        await memstrata.open_async(path, embedder=embedder, llm="none") as own,
-        await memstrata.open_async(url) as client,
+            memory.add(said, user_id=USER, infer=False)
+    asked, report = folder / "asked.json", folder / "overhead.json"
+    asked.write_text(json.dumps(texts.questions(facts, load.queries, seed=2)), "utf-8")
+    # Asked in a process like the server's own: threads for linear algebra are set at its start.
+    with (
+        _serving(path, embedder, folder / "overhead.log") as url,
+        _child("compare", url, str(report), str(path), embedder, str(asked)) as child,
     ):
-        for number, query in enumerate([*asked[:20], *asked]):
-            first, found = await _timed(own, query)
-            second, same = await _timed(client, query)
-            if [hit.id for hit in found] != [hit.id for hit in same]:
-                raise StoreUnavailable(f"the server finds something else for {query!r}")
-            if number >= 20:  # both have loaded what they need
-                here.append(first)
-                there.append(second)
-                added.append(second - first)
+        _ended(child, 20 * _START)
+    done: dict[str, list[float]] = json.loads(report.read_text("utf-8"))
     return {
-        "in_process": machine.milliseconds(here),
-        "over_http": machine.milliseconds(there),
-        "added_p50_ms": statistics.median(added) * 1000,
+        "in_process": machine.milliseconds(done["here"]),
+        "over_http": machine.milliseconds(done["there"]),
+        "added_p50_ms": (statistics.median(done["there"]) - statistics.median(done["here"])) * 1000,
     }
-
-
-async def _timed(memory: AsyncMemory, query: str) -> tuple[float, Results]:
-    start = time.perf_counter()
-    found = await memory.search(query, user_id=_USER)
-    return time.perf_counter() - start, found
 
 
 def _under_load(folder: Path, embedder: str, load: Load) -> Figures:
@@ -196,21 +175,24 @@ def _lost(url: str, acknowledged: Sequence[Sequence[str]]) -> int:
     return lost
 
 
+def _clients(url: str, load: Load, report: Path) -> AbstractContextManager[Child]:
+    return _child("load", url, str(report), str(load.clients), str(load.seconds))
+
+
 @contextmanager
-def _clients(url: str, load: Load, report: Path) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-P", "-m", "memstrata.bench.service_child", url, str(report)]
-    command += [str(load.clients), str(load.seconds)]
-    clients = subprocess.Popen(command, env=machine.child_environment())
+def _child(*arguments: str) -> Generator[Child]:
+    command = [sys.executable, "-P", "-m", "memstrata.bench.service_child", *arguments]
+    child = subprocess.Popen(command, env=machine.child_environment())
     try:
-        yield clients
+        yield child
     finally:
-        clients.kill()
-        clients.wait()
+        child.kill()
+        child.wait()
 
 
-def _ended(clients: subprocess.Popen[bytes], seconds: float) -> None:
-    if clients.wait(seconds):
-        raise StoreUnavailable("the clients ended before their time")
+def _ended(child: Child, seconds: float) -> None:
+    if child.wait(seconds):
+        raise StoreUnavailable("what asks the server ended before its time")
 
 
 @contextmanager

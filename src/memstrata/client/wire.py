@@ -70,19 +70,27 @@ class Wire:
 
     def __init__(self, url: str, key: str | None, *, timeout: float, **options: Any) -> None:
         headers = {"User-Agent": f"memstrata/{__version__}", "Accept": "application/json"}
+        headers["Content-Type"] = "application/json"
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         self.url = url
-        self._timeout = timeout
+        self._waits = _patience(timeout)
+        self._urls: dict[str, httpx2.URL] = {}
         self._http = httpx2.AsyncClient(
             base_url=url,
             headers=headers,
-            timeout=_patience(timeout),
+            timeout=self._waits,
             limits=httpx2.Limits(
                 max_connections=_MOST, max_keepalive_connections=_MOST, keepalive_expiry=_KEEP
             ),
             **options,
         )
+
+    def _at(self, path: str) -> httpx2.URL:
+        """A path of the server; put together once, for that takes as long as sending does."""
+        if path not in self._urls:
+            self._urls[path] = httpx2.URL(self.url.rstrip("/") + path)
+        return self._urls[path]
 
     async def close(self) -> None:
         """Close the connections."""
@@ -102,15 +110,15 @@ class Wire:
         `timeout` is in seconds, `math.inf` for as long as it takes. Raises what the verb raised
         there; `StoreUnavailable` where no answer came.
         """
-        seconds = self._timeout if timeout is None else timeout
+        waits = self._waits
+        if timeout is not None:
+            waits = _patience(None if timeout == math.inf else timeout)
         request = self._http.build_request(
             "GET" if arguments is None else "POST",
-            path,
+            self._at(path),
             content=None if arguments is None else _encoded(arguments),
-            headers={"Content-Type": "application/json", **(headers or {})},
-            timeout=httpx2.Timeout(
-                None if seconds == math.inf else seconds, connect=5.0, pool=None
-            ),
+            headers=headers,
+            timeout=waits,
         )
         for left in reversed(range(_TRIES)):
             try:
@@ -132,13 +140,11 @@ class Wire:
     ) -> int:
         """Write an answer to a file, which is whole or absent; how many rows it has."""
         part = anyio.Path(target.with_name(f"{target.name}.part"))
-        sent = {"Content-Type": "application/json", **headers}
+        body = _encoded(arguments)
         try:
-            async with (
-                self._http.stream(
-                    "POST", path, content=_encoded(arguments), headers=sent
-                ) as answer,
-            ):
+            async with self._http.stream(
+                "POST", self._at(path), content=body, headers=headers
+            ) as answer:
                 if not answer.is_success:
                     await answer.aread()
                 _checked(answer)
@@ -161,7 +167,7 @@ class Wire:
         try:
             async with await anyio.open_file(source, "rb") as file:
                 response = await self._http.post(
-                    path,
+                    self._at(path),
                     content=_chunks(file),
                     headers=sent,
                     timeout=_patience(None),

@@ -16,7 +16,7 @@ class Pulse(Bound):
 
     async def beat(self) -> None:
         """Read something from the store; `StoreUnavailable` where it does not answer."""
-        await self._runtime.store.any_api_key()
+        await self._runtime.store.last_seq()
 
     async def batches(self) -> tuple[int, int]:
         """How many batches of all tenants wait, and how many have failed."""

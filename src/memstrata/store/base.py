@@ -213,7 +213,7 @@ class Store(Owning):
 
     async def api_key(self, key_id: str) -> api_keys.Held | None:
         """A key of any tenant, as it is at this moment."""
-        return await self._read(api_keys.find, key_id)
+        return await self._read_while_unchanged(api_keys.find, key_id)
 
     async def list_api_keys(
         self, tenant: str, listing: views.Listing, *, revoked: bool
@@ -227,7 +227,7 @@ class Store(Owning):
 
     async def any_api_key(self) -> bool:
         """Whether a key was ever made."""
-        return await self._read(api_keys.any_made)
+        return await self._read_while_unchanged(api_keys.any_made)
 
     # Batches
 

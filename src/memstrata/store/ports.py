@@ -140,6 +140,12 @@ class Backend(Protocol):
         """Run in one read-only snapshot. Blocking."""
         ...
 
+    def version(self) -> object:
+        """Another value once anything was committed, by whichever process. It waits for nobody, and
+        so may be asked on an event loop; where it cannot tell, the value is one of a kind.
+        """
+        ...
+
     def clean(self) -> bool:
         """Leave no bytes of deleted rows in free pages or journals; False if a reader blocks it."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import anyio
 import anyio.from_thread
@@ -19,6 +19,8 @@ __all__ = ["Running"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_KEPT = 1_000
 
 _THREADS: RunVar[dict[str, anyio.CapacityLimiter]] = RunVar("memstrata_threads")
 
@@ -38,6 +40,8 @@ class Running:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.location = backend.location
+        self._kept: tuple[object, dict[object, object]] = (None, {})
+        """What was read since the store was at a version."""
 
     async def _write(
         self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
@@ -52,6 +56,22 @@ class Running:
     ) -> T:
         call: Callable[[Tx], T] = lambda tx: operation(tx, *args, **kwargs)  # noqa: E731
         return await anyio.to_thread.run_sync(self._backend.read, call, limiter=_limiter("read", 4))
+
+    async def _read_while_unchanged(
+        self, operation: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `_read`, and from memory for as long as nobody has committed anything.
+
+        For what every request asks: a thread's turn costs more than looking whether it may be kept.
+        """
+        version = self._backend.version()  # before reading: what is committed meanwhile counts
+        if version != self._kept[0] or len(self._kept[1]) >= _KEPT:
+            self._kept = version, {}
+        key = operation, args, *sorted(kwargs.items())
+        kept = self._kept[1]
+        if key not in kept:
+            kept[key] = await self._read(operation, *args, **kwargs)
+        return cast("T", kept[key])
 
     async def backup(self, path: Path, *, force: bool) -> tuple[Held, int]:
         """Write a copy of the whole store; what is in it, and its bytes."""

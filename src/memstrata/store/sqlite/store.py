@@ -131,6 +131,9 @@ class SqliteBackend:
         self._vfs = vfs
         self._statements = load_statements("memstrata.store.sqlite")
         self._write_lock = threading.Lock()
+        self._watching = threading.Lock()
+        self._writes = 0
+        """How many transactions this object has ended."""
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._open: list[apsw.Connection] = []
         self._closed = False
@@ -142,6 +145,10 @@ class SqliteBackend:
                 prepare(self._writer, self.location, memory=self._memory)
                 for _ in range(0 if self._memory else READERS):
                     self._readers.put(self._connect(read_only=True))
+                self._watcher = self._writer
+                if not self._memory:
+                    self._watcher = self._connect(read_only=True)
+                    self._watcher.set_busy_timeout(0)
             except BaseException:
                 self._close_all()
                 raise
@@ -159,7 +166,10 @@ class SqliteBackend:
 
     def write(self, operation: Callable[[Tx], T]) -> T:
         with self._write_lock, our_errors(self.location):
-            return self._transaction(self._writer, "BEGIN IMMEDIATE", operation)
+            try:
+                return self._transaction(self._writer, "BEGIN IMMEDIATE", operation)
+            finally:
+                self._writes += 1
 
     def read(self, operation: Callable[[Tx], T]) -> T:
         if self._memory:
@@ -171,6 +181,15 @@ class SqliteBackend:
                 return self._transaction(connection, "BEGIN", operation)
         finally:
             self._readers.put(connection)
+
+    def version(self) -> object:
+        if self._memory:
+            return self._writes
+        try:
+            with self._watching:
+                return pragma_number(self._watcher, "data_version")
+        except apsw.Error:
+            return object()
 
     def _transaction(
         self, connection: apsw.Connection, begin: str, operation: Callable[[Tx], T]
