@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
 import operator
@@ -183,6 +184,29 @@ async def test_a_redirect_is_not_followed_with_the_key() -> None:
     away = raw("", 307, location="http://127.0.0.1:9/elsewhere")
     with serving(away) as server, pytest.raises(StoreUnavailable):
         await opened(server.url)
+
+
+@pytest.mark.parametrize("key", ["two words", "mst_ü", "a\nb", "a\r\nX-Other: b"])
+async def test_what_is_no_key_is_not_sent(key: str) -> None:
+    with pytest.raises(InvalidInput, match="api_key is no key") as caught:
+        await memstrata.open_async("http://127.0.0.1:9", api_key=key)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://", "http://:8283", "http://[::1", "http://a b/"])
+async def test_what_is_no_address(url: str) -> None:
+    with pytest.raises((InvalidInput, StoreUnavailable)) as caught:
+        await memstrata.open_async(url, api_key=KEY)
+    assert KEY not in str(caught.value) and len(str(caught.value)) > 15
+
+
+async def test_the_name_of_who_reads_is_sent_whatever_it_is() -> None:
+    with serving(WHO, raw(NOTHING)) as server:
+        async with await opened(server.url) as memory:
+            await memory.scoped(user_id="ana", actor="a & b\nX-Other: 阿娜").search("x")
+    said = server.requests[1].headers["memstrata-actor"]
+    assert html.unescape(said) == "a & b\nX-Other: 阿娜"
+    assert "x-other" not in server.requests[1].headers
 
 
 async def test_the_key_is_in_no_error_and_no_repr() -> None:

@@ -75,8 +75,16 @@ def run_service(
 
 
 def _overhead(folder: Path, embedder: str, load: Load) -> Figures:
+    """What HTTP adds to a search: without a model, whose own time differs by more, and with it."""
+    return {
+        name: _compared(folder / f"overhead-{place}.db", name, load)
+        for place, name in enumerate(dict.fromkeys(("none", embedder)))
+    }
+
+
+def _compared(path: Path, embedder: str, load: Load) -> Figures:
     """A search in process and the same one over HTTP, block by block, on one file."""
-    path = folder / "overhead.db"
+    folder = path.parent
     facts = texts.facts(load.messages, seed=1)
     with memstrata.open(path, embedder=embedder, llm="none") as memory:
         for start in range(0, len(facts), 100):
@@ -246,10 +254,10 @@ def _last(log: Path) -> str:
 
 def _print(result: Figures, console: Console) -> None:
     table = Table("measured", "figure", box=box.SIMPLE)
-    over = result["overhead"]
-    table.add_row("search in process, p50", f"{over['in_process']['p50']:.2f} ms")
-    table.add_row("the same over HTTP, p50", f"{over['over_http']['p50']:.2f} ms")
-    table.add_row("HTTP adds, p50", f"{over['added_p50_ms']:.2f} ms")
+    for name, over in result["overhead"].items():
+        here, there = over["in_process"]["p50"], over["over_http"]["p50"]
+        table.add_row(f"search in process, over HTTP, p50 ({name})", f"{here:.2f}, {there:.2f} ms")
+        table.add_row(f"HTTP adds, p50 ({name})", f"{over['added_p50_ms']:.2f} ms")
     loaded = result["under_load"]
     table.add_row("clients at once", f"{loaded['clients']} for {loaded['seconds']:.0f} s")
     table.add_row("calls a second", f"{loaded['calls_per_second']:.0f}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import ssl
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -78,7 +79,8 @@ class _Remote:
     def _headers(self) -> dict[str, str]:
         if self._actor is None:
             return {}
-        return {"Memstrata-Actor": self._actor.encode("ascii", "xmlcharrefreplace").decode()}
+        said = "".join(c if " " <= c <= "~" and c != "&" else f"&#{ord(c)};" for c in self._actor)
+        return {"Memstrata-Actor": said}
 
 
 def _may_repeat(verb: Verb, arguments: dict[str, Any]) -> bool:
@@ -262,13 +264,14 @@ async def open_client(
     *,
     api_key: str | None = None,
     timeout: float = _TIMEOUT,  # noqa: ASYNC109 - of one answer, on the wire
-    **options: Any,
+    ssl_context: ssl.SSLContext | None = None,
 ) -> AsyncClient:
     """The memory at a server; whether it answers, and takes the key, is asked at once.
 
-    `timeout` is how many seconds one answer may take.
+    `timeout` is how many seconds one answer may take, `ssl_context` what an `https` server is held
+    to, where that is not the usual.
     """
-    wire = Wire(url, api_key, timeout=timeout, **options)
+    wire = Wire(url, api_key, timeout=timeout, ssl_context=ssl_context)
     try:
         with anyio.fail_after(30):
             answer = await wire.ask(f"{_PREFIX}/whoami", None, again=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import ssl
+import urllib.request
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 import anyio
+import httpcore2
 import httpx2
 from pydantic import BaseModel
 
@@ -27,7 +31,15 @@ _LONGEST_WAIT = 30.0
 _KEEP = 30.0
 """Seconds that an idle connection is kept: less than a server does, which would close it on us."""
 _MOST = 256
-_LIMITED, _UNAVAILABLE = 429, 503
+_REDIRECTED, _LIMITED, _UNAVAILABLE = 300, 429, 503
+_NOBODY = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
+_FOREIGN = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+)
 _CHUNK = 2**16
 _OF_THE_WIRE: Mapping[int, type[MemstrataError]] = MappingProxyType(
     {401: PermissionDenied, 403: PermissionDenied, 413: InvalidInput, 400: InvalidInput}
@@ -68,33 +80,38 @@ def _plain(value: object) -> object:
 class Wire:
     """One server, by its URL and a key."""
 
-    def __init__(self, url: str, key: str | None, *, timeout: float, **options: Any) -> None:
-        headers = {"User-Agent": f"memstrata/{__version__}", "Accept": "application/json"}
-        headers["Content-Type"] = "application/json"
-        if key is not None:
-            headers["Authorization"] = f"Bearer {key}"
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        *,
+        timeout: float,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
         self.url = url
-        self._waits = _patience(timeout)
-        self._urls: dict[str, httpx2.URL] = {}
-        self._http = httpx2.AsyncClient(
-            base_url=url,
-            headers=headers,
-            timeout=self._waits,
-            limits=httpx2.Limits(
-                max_connections=_MOST, max_keepalive_connections=_MOST, keepalive_expiry=_KEEP
-            ),
-            **options,
+        self._timeout = timeout
+        self._base = _base(url)
+        self._headers = {
+            "Host": self._base.netloc.decode("ascii"),
+            "User-Agent": f"memstrata/{__version__}",
+            "Accept": "application/json",
+        }
+        if key is not None:
+            if not all("!" <= character <= "~" for character in key):
+                raise InvalidInput("api_key is no key: it has blanks or signs that none has")
+            self._headers["Authorization"] = f"Bearer {key}"
+        # What httpx2 is made of: what that does for each request besides takes half as long again.
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=ssl_context or httpx2.create_ssl_context(),
+            proxy=_proxy(self._base),
+            max_connections=_MOST,
+            max_keepalive_connections=_MOST,
+            keepalive_expiry=_KEEP,
         )
-
-    def _at(self, path: str) -> httpx2.URL:
-        """A path of the server; put together once, for that takes as long as sending does."""
-        if path not in self._urls:
-            self._urls[path] = httpx2.URL(self.url.rstrip("/") + path)
-        return self._urls[path]
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._pool.aclose()
 
     async def ask(
         self,
@@ -110,28 +127,22 @@ class Wire:
         `timeout` is in seconds, `math.inf` for as long as it takes. Raises what the verb raised
         there; `StoreUnavailable` where no answer came.
         """
-        waits = self._waits
-        if timeout is not None:
-            waits = _patience(None if timeout == math.inf else timeout)
-        request = self._http.build_request(
-            "GET" if arguments is None else "POST",
-            self._at(path),
-            content=None if arguments is None else _encoded(arguments),
-            headers=headers,
-            timeout=waits,
-        )
+        seconds = self._timeout if timeout is None else timeout
+        body = None if arguments is None else _encoded(arguments)
         for left in reversed(range(_TRIES)):
             try:
-                response = await self._http.send(request)
-            except httpx2.HTTPError as error:
+                async with self._sent(path, body, headers, seconds) as response:
+                    content = await response.aread()
+            except _FOREIGN as error:
                 # What found no server has done nothing there.
-                if not left or not (again or isinstance(error, httpx2.ConnectError)):
+                if not left or not (again or isinstance(error, _NOBODY)):
                     raise self._lost(error, again) from error
                 await anyio.sleep(0.1 * (_TRIES - left))
                 continue
-            early = response.status_code == _LIMITED  # refused before anything was done
-            if not left or not (early or (again and response.status_code == _UNAVAILABLE)):
-                return _checked(response).content
+            early = response.status == _LIMITED  # refused before anything was done
+            if not left or not (early or (again and response.status == _UNAVAILABLE)):
+                _check(response.status, content)
+                return content
             await anyio.sleep(_asked_wait(response))
         raise AssertionError("every try ends")
 
@@ -142,45 +153,70 @@ class Wire:
         part = anyio.Path(target.with_name(f"{target.name}.part"))
         body = _encoded(arguments)
         try:
-            async with self._http.stream(
-                "POST", self._at(path), content=body, headers=headers
-            ) as answer:
-                if not answer.is_success:
-                    await answer.aread()
-                _checked(answer)
+            async with self._sent(path, body, headers, self._timeout) as response:
+                if response.status >= _REDIRECTED:
+                    _check(response.status, await response.aread())
                 async with await part.open("wb") as file:
-                    async for chunk in answer.aiter_bytes():
+                    async for chunk in response.aiter_stream():
                         await file.write(chunk)
             await part.replace(target)
-        except httpx2.HTTPError as error:
+        except _FOREIGN as error:
             raise self._lost(error, again=True) from error
         except OSError as error:
             raise StoreUnavailable(f"{target}: the dump could not be written: {error}") from error
         finally:
             with contextlib.suppress(OSError), anyio.CancelScope(shield=True):
                 await part.unlink()  # there still, when it did not become the dump
-        return int(answer.headers.get("memstrata-rows", "0"))
+        return int(_header(response, b"memstrata-rows") or 0)
 
     async def send(self, path: str, source: Path, headers: Mapping[str, str]) -> bytes:
         """The answer to the contents of a file."""
-        sent = {"Content-Type": "application/x-ndjson", **headers}
+        lines = {**headers, "Content-Type": "application/x-ndjson"}
         try:
-            async with await anyio.open_file(source, "rb") as file:
-                response = await self._http.post(
-                    self._at(path),
-                    content=_chunks(file),
-                    headers=sent,
-                    timeout=_patience(None),
-                )
-        except httpx2.HTTPError as error:
+            size = (await anyio.Path(source).stat()).st_size
+            async with (
+                await anyio.open_file(source, "rb") as file,
+                self._sent(path, _chunks(file), lines, math.inf, size) as response,
+            ):
+                content = await response.aread()
+        except _FOREIGN as error:
             raise self._lost(error, again=True) from error
         except OSError as error:
             raise InvalidInput(f"{source}: the file cannot be read: {error}") from error
-        return _checked(response).content
+        _check(response.status, content)
+        return content
 
-    def _lost(self, error: httpx2.HTTPError, again: bool) -> StoreUnavailable:
+    def _sent(
+        self,
+        path: str,
+        body: bytes | AsyncIterator[bytes] | None,
+        headers: Mapping[str, str] | None,
+        seconds: float,
+        size: int | None = None,
+    ) -> AbstractAsyncContextManager[httpcore2.Response]:
+        """A request, and its answer as it comes."""
+        sent = {**self._headers, **(headers or {})}
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+            sent["Content-Length"] = str(len(body) if isinstance(body, bytes) else size)
+        wait = None if seconds == math.inf else seconds
+        base = self._base
+        return self._pool.stream(
+            "GET" if body is None else "POST",
+            httpcore2.URL(
+                scheme=base.raw_scheme,
+                host=base.raw_host,
+                port=base.port,
+                target=base.raw_path.rstrip(b"/") + path.encode(),
+            ),
+            headers=list(sent.items()),
+            content=body,
+            extensions={"timeout": {"connect": 5.0, "read": wait, "write": wait, "pool": None}},
+        )
+
+    def _lost(self, error: Exception, again: bool) -> StoreUnavailable:
         why = str(error) or type(error).__name__
-        if isinstance(error, httpx2.ConnectError):
+        if isinstance(error, _NOBODY):
             return StoreUnavailable(f"no server answers at {self.url}: {why}")
         if again:
             return StoreUnavailable(f"the server at {self.url} gave no answer: {why}")
@@ -190,8 +226,22 @@ class Wire:
         )
 
 
-def _patience(seconds: float | None) -> httpx2.Timeout:
-    return httpx2.Timeout(seconds, connect=5.0, pool=None)
+def _base(url: str) -> httpx2.URL:
+    try:
+        base = httpx2.URL(url)
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise InvalidInput(f"{url!r} is no address of a server: {error}") from error
+    if not base.host:
+        raise InvalidInput(f"{url!r} names no server: give http://HOST:PORT")
+    return base
+
+
+def _proxy(base: httpx2.URL) -> httpcore2.Proxy | None:
+    """The proxy that the environment names for a server."""
+    if urllib.request.proxy_bypass(base.host):
+        return None
+    named = urllib.request.getproxies().get(base.scheme)
+    return None if named is None else httpcore2.Proxy(named)
 
 
 async def _chunks(file: anyio.AsyncFile[bytes]) -> AsyncIterator[bytes]:
@@ -199,28 +249,33 @@ async def _chunks(file: anyio.AsyncFile[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _asked_wait(response: httpx2.Response) -> float:
+def _header(response: httpcore2.Response, name: bytes) -> str | None:
+    found = [value for given, value in response.headers if given.lower() == name]
+    return found[0].decode("latin-1") if found else None
+
+
+def _asked_wait(response: httpcore2.Response) -> float:
     try:
-        wait = float(response.headers.get("retry-after", "1"))
+        wait = float(_header(response, b"retry-after") or "1")
     except ValueError:
         wait = 1.0
     return min(max(wait, 0.0), _LONGEST_WAIT)
 
 
-def _checked(response: httpx2.Response) -> httpx2.Response:
-    """The response, if it is none of an error."""
-    if response.is_success:
-        return response
-    name, detail = _said(response)
-    kind = _NAMED.get(name) or _OF_THE_WIRE.get(response.status_code, StoreUnavailable)
+def _check(status: int, content: bytes) -> None:
+    """Raise the error that an answer is, if it is one."""
+    if status < _REDIRECTED:
+        return
+    name, detail = _said(status, content)
+    kind = _NAMED.get(name) or _OF_THE_WIRE.get(status, StoreUnavailable)
     raise kind(detail)
 
 
-def _said(response: httpx2.Response) -> tuple[str, str]:
+def _said(status: int, content: bytes) -> tuple[str, str]:
     """What kind of problem it is, and in words."""
     try:
-        problem = response.json()
+        problem = json.loads(content)
         kind, detail = str(problem["type"]), str(problem["detail"])
     except (ValueError, LookupError, TypeError):
-        return "", f"the server answered {response.status_code}, and not as memstrata does"
+        return "", f"the server answered {status}, and not as memstrata does"
     return kind.rpartition(":")[2], detail
