@@ -52,6 +52,7 @@ ifdef MEMSTRATA_DATA
 	$(BIN)/memstrata bench themes --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench tokens --data "$(MEMSTRATA_DATA)"
 	$(BIN)/memstrata bench speed
+	$(BIN)/memstrata bench service
 else
 	@echo "Name the folder that holds the benchmark data: make bench MEMSTRATA_DATA=path"
 	@$(BIN)/memstrata bench --help
