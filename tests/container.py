@@ -35,19 +35,20 @@ _SCRIPT = """
 set -eu
 new=$1; shift
 mount -t tmpfs -o mode=0755 none "$new"
+mkdir -p "$new/tmp"
+mount -t tmpfs -o mode=1777 none "$new/tmp"
 for each in $READABLE; do
     if [ -L "$each" ]; then cp -P "$each" "$new$each"; continue; fi
     mkdir -p "$new$each"
     mount --bind "$each" "$new$each"
     mount -o remount,bind,ro "$new$each"
 done
-mkdir -p "$new/proc" "$new/dev" "$new/tmp"
+mkdir -p "$new/proc" "$new/dev"
 mount -t proc none "$new/proc"
 for each in null zero random urandom; do
     touch "$new/dev/$each"
     mount --bind "/dev/$each" "$new/dev/$each"
 done
-mount -t tmpfs -o mode=1777 none "$new/tmp"
 for pair in $WRITABLE; do
     mkdir -p "$new${pair#*:}"
     mount --bind "${pair%%:*}" "$new${pair#*:}"
@@ -57,7 +58,7 @@ mount -o remount,ro "$new"
 code=0
 chroot "$new" setpriv --reuid "$OWNER" --regid "$GROUP" --clear-groups --no-new-privs \
     --bounding-set=-all --inh-caps=-all env -i -C / "$@" || code=$?
-find "$new/tmp" -mindepth 1 >"$LEFT"
+find "$new/tmp" -mindepth 1 -xdev -type f >"$LEFT"
 exit "$code"
 """
 

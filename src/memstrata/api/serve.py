@@ -18,6 +18,7 @@ from types import FrameType
 from typing import ClassVar, cast
 
 import anyio
+import httptools
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -177,6 +178,7 @@ class Protocol(HttpToolsProtocol):
     _read = 0
     """Bytes that have come of first lines that have not ended."""
     _begun = False
+    _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -188,7 +190,25 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._begun, self._read = False, 0
+        named = sum(name == b"host" for name, _ in self.headers)
+        parser = cast("httptools.HttpRequestParser", self.parser)
+        if named > 1 or (not named and parser.get_http_version() == "1.1"):
+            self._refused = True
+            self.send_400_response("The request does not name one host.")
+            return
         super().on_headers_complete()
+        if not self.url.startswith(b"/") or self.url.startswith(b"//"):
+            # Of a proxy's target only the path was left, and it is no route of ours.
+            self.scope["path"] = self.url.decode("ascii", "replace")
+            self.scope["raw_path"] = self.url
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._refused:
+            super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
