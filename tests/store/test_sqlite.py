@@ -362,3 +362,36 @@ def test_memory_is_safe_from_many_threads(path: Path) -> None:
         assert failures == []
         assert sum(row["messages"] for row in memory.scopes()) == 30
         assert memory.verify() == []
+
+
+# ── has anything been committed? ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("place", ["file", "memory"])
+def test_the_version_tells_of_every_commit_and_of_nothing_else(place: str, path: Path) -> None:
+    backend = open_backend(str(path) if place == "file" else ":memory:")
+    try:
+        seen = [backend.version()]
+        assert backend.version() == seen[0]
+        backend.read(lambda tx: tx.one("batch_counts"))
+        assert backend.version() == seen[0]
+        for _ in range(2):
+            backend.write(lambda tx: tx.one("reserve", {"count": 1}))
+            assert backend.version() != seen[-1]
+            seen.append(backend.version())
+    finally:
+        backend.close()
+
+
+def test_the_version_tells_what_other_processes_commit(backend: SqliteBackend, path: Path) -> None:
+    before = backend.version()
+    script = f"import memstrata\nmemstrata.open({str(path)!r}, embedder='none').keys.create('desk')"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert backend.version() != before
+
+
+@pytest.mark.parametrize("place", ["file", "memory"])
+def test_of_a_closed_store_no_two_versions_are_the_same(place: str, path: Path) -> None:
+    backend = open_backend(str(path) if place == "file" else ":memory:")
+    backend.close()
+    assert backend.version() != backend.version()

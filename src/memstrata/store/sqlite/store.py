@@ -184,7 +184,7 @@ class SqliteBackend:
 
     def version(self) -> object:
         if self._memory:
-            return self._writes
+            return object() if self._closed else self._writes
         try:
             with self._watching:
                 return pragma_number(self._watcher, "data_version")
